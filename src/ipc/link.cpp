@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/link.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace librun::ipc {
+
+int Link::send(const Message& message, int fd) const noexcept {
+  iovec data{const_cast<Message*>(&message), sizeof(message)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  if (fd >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    cmsghdr* part = CMSG_FIRSTHDR(&header);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(part), &fd, sizeof(fd));
+  }
+  return ::sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ? 0 : errno;
+}
+
+Link::Received Link::receive(Packet& packet) const noexcept {
+  for (;;) {
+    std::byte bytes[sizeof(Message) + 1];
+    iovec data{bytes, sizeof(bytes)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr header{};
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    const ssize_t size = ::recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
+
+    UniqueFd fd;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
+      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+      int passed = -1;
+      std::memcpy(&passed, CMSG_DATA(part), sizeof(passed));
+      fd = UniqueFd(passed);
+    }
+    if (size == 0) return Received::closed;
+    if (const auto message = parse_message({bytes, static_cast<std::size_t>(size)})) {
+      packet.message = *message;
+      packet.fd = std::move(fd);
+      return Received::packet;
+    }
+  }
+}
+
+PeerEvent lost_event(int peer) {
+  return {PeerEvent::Kind::lost, peer, LIBRUN_PEER_LOST, peer,
+          "rank " + std::to_string(peer) + " is gone: its link closed."};
+}
+
+void Links::send_descriptor(std::uint64_t segment, std::uint64_t size_bytes, int fd) const {
+  Message message;
+  message.type = MessageType::descriptor;
+  message.rank = rank_;
+  message.segment = segment;
+  message.size_bytes = size_bytes;
+  for (int peer = 0; peer < world(); ++peer) {
+    if (peer == rank_) continue;
+    const int error = links_[static_cast<std::size_t>(peer)].send(message, fd);
+    if (error == EPIPE || error == ECONNRESET)
+      throw Error(LIBRUN_PEER_LOST, peer, lost_event(peer).text);
+    if (error != 0)
+      throw Error(LIBRUN_SYSTEM, rank_,
+                  "cannot pass a descriptor to rank " + std::to_string(peer) +
+                      " (sendmsg: " + std::strerror(error) + ", " + std::to_string(error) + ").");
+  }
+}
+
+Packet Links::receive_descriptor(int peer, std::chrono::steady_clock::time_point deadline) {
+  auto& inbox = inbox_[static_cast<std::size_t>(peer)];
+  if (!inbox.empty()) {
+    Packet packet = std::move(inbox.front());
+    inbox.pop_front();
+    return packet;
+  }
+  const Link& link = links_[static_cast<std::size_t>(peer)];
+  for (;;) {
+    Packet packet;
+    switch (link.receive(packet)) {
+      case Link::Received::closed:
+        throw Error(LIBRUN_PEER_LOST, peer, lost_event(peer).text);
+      case Link::Received::packet:
+        if (packet.message.type == MessageType::descriptor && packet.fd) return packet;
+        if (packet.message.type == MessageType::abort)
+          throw Error(static_cast<librun_status_t>(packet.message.code), packet.message.culprit,
+                      packet.message.text);
+        break;
+      case Link::Received::nothing: {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        if (left.count() <= 0)
+          throw Error(LIBRUN_TIMEOUT, peer,
+                      "rank " + std::to_string(peer) + " did not pass its descriptor in time.");
+        pollfd entry{link.fd(), POLLIN, 0};
+        ::poll(&entry, 1, static_cast<int>(std::min<long long>(left.count(), 100)));
+      }
+    }
+  }
+}
+
+void Links::send_abort(librun_status_t code, int culprit, const std::string& text) const noexcept {
+  Message message;
+  message.type = MessageType::abort;
+  message.rank = rank_;
+  message.code = code;
+  message.culprit = culprit;
+  text.copy(message.text, sizeof(message.text) - 1);
+  for (const Link& link : links_)
+    if (link.open()) link.send(message);
+}
+
+std::optional<PeerEvent> Links::read_event(int peer) {
+  const auto at = static_cast<std::size_t>(peer);
+  for (;;) {
+    Packet packet;
+    switch (links_[at].receive(packet)) {
+      case Link::Received::nothing:
+        return std::nullopt;
+      case Link::Received::closed:
+        gone_[at] = true;
+        return lost_event(peer);
+      case Link::Received::packet:
+        if (packet.message.type == MessageType::abort)
+          return PeerEvent{PeerEvent::Kind::aborted, peer,
+                           static_cast<librun_status_t>(packet.message.code),
+                           packet.message.culprit, packet.message.text};
+        if (packet.message.type == MessageType::descriptor && packet.fd)
+          inbox_[at].push_back(std::move(packet));
+    }
+  }
+}
+
+std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd) {
+  std::vector<pollfd> entries;
+  std::vector<int> peers;
+  for (int peer = 0; peer < world(); ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    if (!links_[at].open() || gone_[at]) continue;
+    entries.push_back({links_[at].fd(), POLLIN, 0});
+    peers.push_back(peer);
+  }
+  if (wake_fd >= 0) entries.push_back({wake_fd, POLLIN, 0});
+  if (::poll(entries.data(), entries.size(), timeout_ms) <= 0) return std::nullopt;
+  // What a peer said before anything else: the loss of one is often the echo of another's failure.
+  std::optional<PeerEvent> lost;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (entries[i].revents == 0) continue;
+    if (auto event = read_event(peers[i])) {
+      if (event->kind == PeerEvent::Kind::aborted) return event;
+      if (!lost) lost = std::move(event);
+    }
+  }
+  return lost;
+}
+
+}  // namespace librun::ipc

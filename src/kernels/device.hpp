@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between librun and where the data lives. Callers never ask which device it is.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/control_block.hpp"
+#include "kernels/unique_handle.hpp"
+#include "librun/types.h"
+
+namespace librun {
+
+/// What a launch does. The first four are the algorithms; the stages are the halves of `stepped`,
+/// which never wait; announce only compares the arguments.
+enum class Body : std::uint32_t {
+  ll,
+  one_shot,
+  two_shot,
+  zero_copy,
+  stage_publish,
+  stage_reduce,
+  announce
+};
+
+/// The argument of a launch. Nothing in it goes stale: no peer pointer, epoch or parity.
+struct AllReduceArgs {
+  ControlBlock* control;
+  const std::byte* send;
+  std::byte* recv;
+  std::uint64_t count;
+  librun_dtype_t dtype;
+  librun_op_t op;
+  Body body;
+  bool check;     ///< compare the arguments of all ranks first
+  Reject reject;  ///< not none: this rank refuses; take part without touching a buffer
+  int send_slot;  ///< -1: not registered
+  int recv_slot;
+  int algo;  ///< librun_algo_t that led here, for messages
+};
+
+/// What a rank says about its call when arguments are compared; fits into the data of a line.
+struct Announcement {
+  std::uint64_t count;
+  std::uint64_t call;
+  std::uint64_t send_offset;  ///< bytes into the registered buffer
+  std::uint64_t recv_offset;
+  std::uint8_t dtype;
+  std::uint8_t op;
+  std::uint8_t algo;
+  std::uint8_t in_place;
+  std::int16_t send_slot;
+  std::int16_t recv_slot;
+};
+static_assert(sizeof(Announcement) <= kLineDataBytes);
+
+Announcement announcement_of(const AllReduceArgs& args, std::uint64_t call);
+/// True when all calls fit together. Slots, offsets and in-place may differ.
+bool same_call(const Announcement& a, const Announcement& b);
+
+/// One read through a mapping and one answer back: *answer = proof_answer(*question, rank).
+struct ProbeItem {
+  const std::uint64_t* question;
+  std::uint64_t* answer;
+};
+
+/// The answer of `rank`: differs for each rank and each question.
+constexpr std::uint64_t proof_answer(std::uint64_t question, int rank) {
+  std::uint64_t mixed = question + (static_cast<std::uint64_t>(rank) + 1) * 0x9e3779b97f4a7c15u;
+  mixed ^= mixed >> 29;
+  mixed *= 0xbf58476d1ce4e5b9u;
+  return mixed ^ mixed >> 32;
+}
+
+enum class Memory {
+  exportable,  ///< has a descriptor that peers can map
+  local,       ///< of this process alone, on the device
+  host_words   ///< of this process alone, seen by host and device
+};
+
+struct DeviceInfo {
+  librun_device_t kind;
+  std::string name;
+  std::string id;  ///< differs between devices of one node
+};
+
+/// One per communicator; not thread-safe. Sizes in bytes. @throws Error unless noexcept
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual DeviceInfo info() const = 0;
+
+  /// Zeroed memory at `address`, which must come from an earlier commit that was released with its
+  /// address kept, or at a new address when null.
+  /// @param fd receives the descriptor of exportable memory
+  virtual std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory,
+                            UniqueFd* fd) = 0;
+  /// Gives the memory back, and the address too unless `keep_address`. @return 0 or errno
+  virtual int release(std::byte* address, std::size_t size_bytes, bool keep_address) noexcept = 0;
+
+  /// Maps a peer's memory. Only ipc::Mapping calls this and unmap.
+  virtual std::byte* map(int fd, std::size_t size_bytes) = 0;
+  /// @return 0 or errno
+  virtual int unmap(std::byte* address, std::size_t size_bytes) noexcept = 0;
+
+  /// Copies between any two addresses that device or host know, and waits for it.
+  virtual void copy(void* dst, const void* src, std::size_t size_bytes) = 0;
+
+  /// Runs an all-reduce, in the order of `stream`. How it ended is in the HostWords.
+  virtual void launch(const AllReduceArgs& args, void* stream) = 0;
+  /// Reads and answers through mappings with the loads and stores of the kernels; waits for it.
+  virtual void probe(std::span<const ProbeItem> items, int rank) = 0;
+
+  /// Waits for the work of `stream`. @return false at the deadline
+  virtual bool drain(void* stream, std::chrono::steady_clock::time_point deadline) = 0;
+};
+
+/// @param isa "auto", "avx512", "avx2" or "plain"
+std::unique_ptr<Device> make_host_device(const std::string& isa);
+/// @throws Error{unsupported} when this build has no CUDA backend
+std::unique_ptr<Device> make_cuda_device(int ordinal);
+
+}  // namespace librun

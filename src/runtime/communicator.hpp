@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// One communicator of one rank: owns everything it needs, and its state.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ipc/exchange.hpp"
+#include "ipc/link.hpp"
+#include "ipc/link_setup.hpp"
+#include "ipc/peer_table.hpp"
+#include "ipc/segment.hpp"
+#include "kernels/device.hpp"
+#include "runtime/cause.hpp"
+#include "runtime/device_memory.hpp"
+#include "runtime/lifecycle.hpp"
+#include "runtime/monitor.hpp"
+#include "runtime/phases.hpp"
+#include "runtime/registry.hpp"
+#include "runtime/settings.hpp"
+
+namespace librun {
+
+/// What a graph replays; nothing in it goes stale.
+using Recording = std::vector<AllReduceArgs>;
+
+/// The arguments of librun_all_reduce, not yet looked at.
+struct CallArguments {
+  const void* send;
+  void* recv;
+  std::size_t count;
+  librun_dtype_t dtype;
+  librun_op_t op;
+};
+
+/// Thread-safe: calls are taken one at a time, but for abort, state, stats, phases and mappings.
+/// Every function throws Error; the collective ones throw the same on all ranks.
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  /// Collective.
+  static std::shared_ptr<Communicator> create(MPI_Comm comm, const librun_config_t& config);
+  ~Communicator();
+
+  void all_reduce(const CallArguments& call, void* stream);
+  void synchronize(void* stream);
+
+  std::uint64_t register_buffer(void* address, std::size_t size_bytes);
+  void unregister_buffer(std::uint64_t id);
+  void* allocate(std::size_t size_bytes);
+  void deallocate(void* address);
+
+  void begin_capture();
+  Recording end_capture();
+  void replay(const Recording& recording, void* stream);
+
+  /// @return false: already there. `timeout_ms` below 0: the configured one
+  bool suspend(int timeout_ms);
+  /// @param mpi MPI_COMM_NULL: the one it has
+  bool resume(int timeout_ms, MPI_Comm mpi = MPI_COMM_NULL);
+  static bool suspend_all(int timeout_ms);
+  static bool resume_all(int timeout_ms);
+  void close();
+  /// What the end of a handle does: local, bounded. Peers that are active are told.
+  void abandon() noexcept;
+
+  void abort(const std::string& reason);
+  void check();
+
+  librun_state_t state() const;
+  librun_stats_t stats() const;
+  std::vector<librun_phase_t> phases(librun_transition_t transition) const;
+  std::vector<librun_mapping_t> mappings() const;
+
+  /// What hinders a checkpoint of the process, of all its communicators.
+  static std::vector<std::string> checkpoint_blockers();
+
+ private:
+  explicit Communicator(const Settings& settings);
+  static std::vector<std::shared_ptr<Communicator>> alive();
+
+  // communicator.cpp
+  std::unique_lock<std::mutex> enter(Call call);
+  Verdict verdict(Call call) const;
+  [[noreturn]] void refuse(Verdict verdict, Call call);
+  [[noreturn]] void throw_failure();
+  void fail(const Error& error, std::optional<Request> tell = std::nullopt) noexcept;
+  void on_peer_event(const ipc::PeerEvent& event) noexcept;
+  void set_gate(std::uint32_t gate);
+  ipc::Watch watch();
+  ipc::Deadline deadline(int timeout_ms) const;
+  void refresh_board();
+  std::string who() const { return "rank " + std::to_string(rank()); }
+  int rank() const { return exchange_.rank(); }
+  int world() const { return exchange_.world(); }
+
+  // bring_up.cpp
+  struct Hello;
+  Hello make_hello(const ipc::Listener& listener) const;
+  void bring_up(Phases& phases, bool selftest);
+  void learn_from(const std::vector<Hello>& hellos);
+  void pass_descriptors(Phases& phases);
+  void receive_from(int peer, const std::vector<BufferPlace>& places, std::size_t begin,
+                    std::size_t end, ipc::Deadline deadline);
+  void write_table();
+  void prove_mappings(Phases& phases);
+  void run_selftest();
+  void become_active();
+
+  // transitions.cpp
+  template <class Transition>
+  void guarded(Request request, Transition&& transition);
+  bool agree_on_state(Phases& phases, librun_state_t already);
+  void take_down(Phases& phases);
+  bool suspend_locked(int timeout_ms);
+  bool resume_locked(int timeout_ms, MPI_Comm mpi);
+  std::optional<ipc::Exchange> adopt(MPI_Comm mpi, ipc::Deadline deadline);
+  void release_local() noexcept;
+
+  // call.cpp
+  AllReduceArgs make_args(const CallArguments& call) const;
+  Reject inspect(const CallArguments& call) const;
+  void launch(const AllReduceArgs& args, void* stream);
+  void run_stepped(const AllReduceArgs& args, void* stream);
+  void finish_launch(const AllReduceArgs& args);
+  [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
+
+  // registration.cpp
+  void map_places(const Buffer& buffer, Phases& phases);
+  void write_slot(int slot);
+
+  const Settings settings_;
+  const std::uint64_t process_;  ///< changes in a forked child
+  std::mutex mutex_;             ///< one call at a time
+  std::atomic<librun_state_t> state_{LIBRUN_CLOSED};
+  FailureCell failure_;
+
+  std::shared_ptr<Device> device_;
+  DeviceMemory<HostWords> words_;
+  DeviceMemory<ControlBlock> control_;
+  std::unique_ptr<ipc::Segment> arena_;
+  ipc::Exchange exchange_;
+  ipc::Links links_;
+  ipc::PeerTable peers_;
+  std::vector<DeviceMemory<std::byte>> decoys_;  ///< what a corrupt fault maps instead of a peer
+  Registry registry_;
+  std::optional<Recording> capture_;
+  std::uint64_t next_buffer_id_ = 1;
+  std::uint64_t generation_ = 0;
+  std::atomic<std::uint64_t> calls_{0};
+  Monitor monitor_;  ///< last: its thread uses the members above
+
+  /// What the getters read without waiting for a call.
+  struct Board {
+    librun_stats_t stats{};
+    std::vector<librun_phase_t> phases[3];
+    std::vector<librun_mapping_t> mappings;
+  };
+  mutable std::mutex board_mutex_;
+  Board board_;
+};
+
+}  // namespace librun

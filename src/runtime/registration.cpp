@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registered buffers, and the memory that can be registered.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/allocations.hpp"
+#include "runtime/communicator.hpp"
+
+namespace librun {
+namespace {
+
+struct Place {
+  BufferPlace place;
+  std::uint64_t size_bytes;
+};
+
+}  // namespace
+
+std::uint64_t Communicator::register_buffer(void* address, std::size_t size_bytes) {
+  const auto lock = enter(Call::register_buffer);
+  Buffer buffer{next_buffer_id_, static_cast<std::byte*>(address), size_bytes, nullptr, {}, false};
+  const auto slot = registry_.free_slot();
+  // Descriptors travel on the links: the monitor must not take them for news.
+  monitor_.stop();
+  try {
+    if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+    Phases phases(Request::register_, exchange_, watch(), deadline(-1));
+    const Ballots ballots = phases.run("places", [&](Ballot& mine) {
+      if (!address || size_bytes == 0)
+        throw Rejection(LIBRUN_INVALID_ARGUMENT, rank(), "the buffer is null or empty.");
+      if (!slot)
+        throw Rejection(LIBRUN_UNSUPPORTED, rank(),
+                        fmt::format("all {} slots are in use.", LIBRUN_MAX_BUFFERS),
+                        "unregister buffers that are not needed.");
+      const Located located = Allocations::instance().locate(address, size_bytes);
+      buffer.segment = located.segment;
+      BufferPlace place{};
+      if (located.segment)
+        place = {located.segment->id(), located.segment->size_bytes(), located.offset_bytes};
+      mine.put(Place{place, size_bytes});
+    });
+    for (std::size_t peer = 0; peer < ballots.size(); ++peer) {
+      const auto theirs = ballots[peer].get<Place>();
+      if (theirs.size_bytes != ballots[0].get<Place>().size_bytes)
+        throw Rejection(LIBRUN_INVALID_ARGUMENT, static_cast<int>(peer),
+                        fmt::format("register: rank {} has {} bytes, rank 0 has {}.", peer,
+                                    theirs.size_bytes, ballots[0].get<Place>().size_bytes),
+                        "register the same size on all ranks.");
+      buffer.places.push_back(theirs.place);
+      buffer.staged = buffer.staged || theirs.place.segment == 0;
+    }
+    if (!buffer.staged && world() > 1) map_places(buffer, phases);
+  } catch (const Rejection&) {
+    monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
+    throw;
+  } catch (const Error& error) {
+    fail(error, Request::register_);
+    failure_.take_report();
+    throw;
+  }
+  ++next_buffer_id_;
+  const std::uint64_t id = buffer.id;
+  registry_.insert(*slot, std::move(buffer));
+  write_slot(*slot);
+  monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
+  refresh_board();
+  return id;
+}
+
+void Communicator::map_places(const Buffer& buffer, Phases& phases) {
+  phases.run("exchange", [&](Ballot&) {
+    links_.send_descriptor(buffer.segment->id(), buffer.segment->size_bytes(),
+                           buffer.segment->fd());
+  });
+  phases.run("open", [&](Ballot&) {
+    for (int peer = 0; peer < world(); ++peer)
+      if (peer != rank())
+        receive_from(peer, {buffer.places[static_cast<std::size_t>(peer)]}, 0, 1,
+                     phases.deadline());
+  });
+}
+
+void Communicator::write_slot(int slot) {
+  Slot row{};
+  if (const Buffer* buffer = registry_.at(slot)) {
+    row.live = 1;
+    row.staged = buffer->staged;
+    row.size_bytes = buffer->size_bytes;
+    row.base[rank()] = buffer->address;
+    for (const auto& entry : peers_.entries()) {
+      const BufferPlace& place = buffer->places[static_cast<std::size_t>(entry.rank)];
+      if (!buffer->staged && entry.segment != 0 && entry.segment == place.segment)
+        row.base[entry.rank] = entry.mapping.data() + place.offset_bytes;
+    }
+  }
+  device_->copy(&control_->slots[slot], &row, sizeof(row));
+}
+
+void Communicator::unregister_buffer(std::uint64_t id) {
+  const auto lock = enter(Call::unregister_buffer);
+  const auto slot = registry_.find_id(id);
+  const auto unknown = [&] {
+    return Rejection(LIBRUN_INVALID_ARGUMENT, rank(), "no such registered buffer.",
+                     "pass a handle of librun_register of this communicator, once.");
+  };
+  if (verdict(Call::unregister_buffer) == Verdict::local) {
+    if (!slot) throw unknown();
+  } else {
+    try {
+      Phases phases(Request::unregister, exchange_, watch(), deadline(-1));
+      const Ballots ballots = phases.run("agree", [&](Ballot& mine) {
+        if (!slot) throw unknown();
+        mine.put(id);
+      });
+      for (std::size_t peer = 0; peer < ballots.size(); ++peer)
+        if (ballots[peer].get<std::uint64_t>() != ballots[0].get<std::uint64_t>())
+          throw Rejection(
+              LIBRUN_INVALID_ARGUMENT, static_cast<int>(peer),
+              fmt::format("unregister: rank {} passed another buffer than rank 0.", peer));
+    } catch (const Rejection&) {
+      throw;
+    } catch (const Error& error) {
+      fail(error, Request::unregister);
+      failure_.take_report();
+      throw;
+    }
+  }
+  const Buffer* buffer = registry_.at(*slot);
+  for (std::size_t peer = 0; peer < buffer->places.size(); ++peer)
+    if (!buffer->staged && static_cast<int>(peer) != rank())
+      peers_.release(static_cast<int>(peer), buffer->places[peer].segment);
+  registry_.erase(*slot);
+  write_slot(*slot);
+  refresh_board();
+}
+
+void* Communicator::allocate(std::size_t size_bytes) {
+  const auto lock = enter(Call::allocate);
+  if (size_bytes == 0 || size_bytes > (std::size_t{1} << 46))
+    throw Error(LIBRUN_INVALID_ARGUMENT, rank(),
+                fmt::format("{}: malloc of {} bytes.", who(), size_bytes), "ask for 1 to 2^46.");
+  return Allocations::instance().allocate(device_, size_bytes, this)->data();
+}
+
+void Communicator::deallocate(void* address) {
+  const auto lock = enter(Call::deallocate);
+  if (address) Allocations::instance().free(address);
+}
+
+}  // namespace librun

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Suspend, resume and close.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/communicator.hpp"
+#include "runtime/log.hpp"
+#include "runtime/process.hpp"
+
+namespace librun {
+namespace {
+
+std::uint64_t elapsed_us(std::chrono::steady_clock::time_point start) {
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
+}
+
+/// What must be alike before a transition starts.
+struct Standing {
+  librun_state_t state;
+  std::uint32_t padding;
+  std::uint64_t generation;
+  std::uint64_t digest;
+};
+
+}  // namespace
+
+/// Runs a transition; whatever escapes it, but a rejection, is terminal.
+template <class Transition>
+void Communicator::guarded(Request request, Transition&& transition) {
+  try {
+    transition();
+  } catch (const Rejection&) {
+    throw;
+  } catch (const Error& error) {
+    fail(error, request);
+    failure_.take_report();
+    throw;
+  }
+}
+
+/// @return true when all ranks are in state `already`: nothing to do
+bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
+  const Ballots ballots = phases.run("precheck", [&](Ballot& mine) {
+    if (capture_)
+      throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",
+                      "call librun_graph_end first.");
+    mine.put(Standing{state(), 0, generation_, registry_.digest()});
+  });
+  const auto first = ballots[0].get<Standing>();
+  for (std::size_t peer = 0; peer < ballots.size(); ++peer) {
+    const auto theirs = ballots[peer].get<Standing>();
+    const auto differs = [&](const char* what, const std::string& a, const std::string& b) {
+      if (a == b) return;
+      throw Error(
+          LIBRUN_INVALID_STATE, static_cast<int>(peer),
+          fmt::format("the ranks differ: {} is {} on rank {} and {} on rank 0.", what, a, peer, b),
+          "make the same calls on all ranks.");
+    };
+    static const char* const kStates[] = {"active", "suspended", "failed", "closed"};
+    differs("the state", kStates[theirs.state], kStates[first.state]);
+    differs("the generation", std::to_string(theirs.generation), std::to_string(first.generation));
+    differs("the digest of registered buffers", std::to_string(theirs.digest),
+            std::to_string(first.digest));
+  }
+  return first.state == already;
+}
+
+/// Active to suspended. When a phase is over, it is over on all ranks.
+void Communicator::take_down(Phases& phases) {
+  phases.run("drain", [&](Ballot&) {
+    set_gate(kGateClosed);
+    // Peers close their links after the last phase: by then nobody may take that for a death.
+    monitor_.stop();
+    if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+    if (!device_->drain(nullptr, phases.deadline()))
+      throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
+  });
+  phases.run("close", [&](Ballot&) {
+    const int error = peers_.close_all();
+    decoys_.clear();
+    if (!peers_.entries().empty())
+      throw Error(LIBRUN_SYSTEM, rank(),
+                  fmt::format("{}: {} mappings of peers cannot be closed ({}, {}).", who(),
+                              peers_.entries().size(), std::strerror(error), error));
+  });
+  phases.run("release", [&](Ballot&) {
+    if (const int error = arena_->release())
+      throw Error(LIBRUN_SYSTEM, rank(),
+                  fmt::format("{}: the arena cannot be given back ({}, {}).", who(),
+                              std::strerror(error), error));
+    for (std::byte*& arena : control_->arena) arena = nullptr;
+    for (Slot& slot : control_->slots) slot.live = 0;
+  });
+  links_.close();
+}
+
+bool Communicator::suspend_locked(int timeout_ms) {
+  const auto start = std::chrono::steady_clock::now();
+  bool done = false;
+  guarded(Request::suspend, [&] {
+    Phases phases(Request::suspend, exchange_, watch(), deadline(timeout_ms));
+    if (agree_on_state(phases, LIBRUN_SUSPENDED)) return;
+    take_down(phases);
+    state_.store(LIBRUN_SUSPENDED);
+    refresh_board();
+    const std::lock_guard lock(board_mutex_);
+    board_.phases[LIBRUN_TRANSITION_SUSPEND] = phases.timings();
+    ++board_.stats.suspends;
+    board_.stats.last_suspend_us = elapsed_us(start);
+    done = true;
+  });
+  return done;
+}
+
+bool Communicator::suspend(int timeout_ms) {
+  const auto lock = enter(Call::suspend);
+  return suspend_locked(timeout_ms);
+}
+
+/// The exchange on `mpi`, once all of its ranks have agreed that they are who they were.
+std::optional<ipc::Exchange> Communicator::adopt(MPI_Comm mpi, ipc::Deadline deadline) {
+  if (mpi == MPI_COMM_NULL) return std::nullopt;
+  ipc::Exchange fresh(mpi, deadline);
+  Phases phases(Request::resume, fresh, nullptr, deadline);
+  phases.run("membership", [&](Ballot&) {
+    if (fresh.rank() != rank() || fresh.world() != world())
+      throw Rejection(LIBRUN_REJECTED, rank(),
+                      fmt::format("it was rank {} of {} and is rank {} of {} in the new "
+                                  "MPI communicator.",
+                                  rank(), world(), fresh.rank(), fresh.world()),
+                      "pass a communicator of the same ranks in the same order.");
+  });
+  return fresh;
+}
+
+bool Communicator::resume_locked(int timeout_ms, MPI_Comm mpi) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto limit = deadline(timeout_ms);
+  bool done = false;
+  guarded(Request::resume, [&] {
+    if (auto fresh = adopt(mpi, limit)) exchange_ = std::move(*fresh);
+    Phases phases(Request::resume, exchange_, watch(), limit);
+    if (agree_on_state(phases, LIBRUN_ACTIVE)) return;
+    ++generation_;
+    bring_up(phases, false);
+    become_active();
+    const std::lock_guard lock(board_mutex_);
+    board_.phases[LIBRUN_TRANSITION_RESUME] = phases.timings();
+    board_.stats.last_resume_us = elapsed_us(start);
+    done = true;
+  });
+  return done;
+}
+
+bool Communicator::resume(int timeout_ms, MPI_Comm mpi) {
+  const auto lock = enter(Call::resume);
+  return resume_locked(timeout_ms, mpi);
+}
+
+bool Communicator::suspend_all(int timeout_ms) {
+  bool any = false;
+  std::vector<std::pair<std::shared_ptr<Communicator>, std::unique_lock<std::mutex>>> entered;
+  for (const auto& communicator : alive()) {
+    if (communicator->state() == LIBRUN_CLOSED) continue;
+    entered.emplace_back(communicator, communicator->enter(Call::suspend));
+  }
+  // A rejection by one must leave all as they were: so all are asked before any is touched.
+  for (const auto& [communicator, lock] : entered)
+    communicator->guarded(Request::suspend, [&] {
+      Phases phases(Request::suspend, communicator->exchange_, communicator->watch(),
+                    communicator->deadline(timeout_ms));
+      communicator->agree_on_state(phases, LIBRUN_SUSPENDED);
+    });
+  for (const auto& [communicator, lock] : entered)
+    any = communicator->suspend_locked(timeout_ms) || any;
+  return any;
+}
+
+bool Communicator::resume_all(int timeout_ms) {
+  bool any = false;
+  for (const auto& communicator : alive())
+    if (communicator->state() != LIBRUN_CLOSED) any = communicator->resume(timeout_ms) || any;
+  return any;
+}
+
+void Communicator::close() {
+  if (process_ != process_instance()) return;
+  const std::unique_lock lock(mutex_);
+  const Verdict answer = verdict(Call::close);
+  if (answer == Verdict::nothing) return;
+  if (answer == Verdict::local || !ipc::mpi_usable()) return release_local();
+  guarded(Request::close, [&] {
+    Phases phases(Request::close, exchange_, watch(), deadline(-1));
+    phases.run("agree", [&](Ballot&) {
+      set_gate(kGateClosed);
+      capture_.reset();
+    });
+    phases.run("drain", [&](Ballot&) {
+      monitor_.stop();
+      if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+    });
+    phases.run("unmap", [&](Ballot&) { peers_.close_all(); });
+  });
+  release_local();
+  exchange_.free();
+}
+
+void Communicator::release_local() noexcept {
+  set_gate(kGateClosed);
+  monitor_.stop();
+  links_.close();
+  peers_.close_all();
+  // The memory itself lives until the last peer has unmapped it; only this rank's view ends.
+  arena_.reset();
+  registry_ = Registry{};
+  capture_.reset();
+  state_.store(LIBRUN_CLOSED);
+  refresh_board();
+}
+
+void Communicator::abandon() noexcept {
+  if (process_ != process_instance()) return monitor_.forget_after_fork();
+  if (state() == LIBRUN_ACTIVE)
+    links_.send_abort(LIBRUN_PEER_LOST, rank(),
+                      who() + " destroyed its communicator without closing it.");
+  if (state() != LIBRUN_CLOSED || arena_) release_local();
+}
+
+}  // namespace librun
