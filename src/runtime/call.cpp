@@ -148,7 +148,10 @@ Recording Communicator::end_capture() {
 }
 
 void Communicator::launch(const AllReduceArgs& args, void* stream) {
-  words_->calls = ++calls_;
+  // Only calls write it, one at a time.
+  const std::uint64_t number = calls_.load(std::memory_order_relaxed) + 1;
+  calls_.store(number, std::memory_order_relaxed);
+  words_->calls = number;
   words_->outcome = 0;
   if (args.body == Body::stage_publish) return run_stepped(args, stream);
   device_->launch(args, stream);

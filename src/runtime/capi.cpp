@@ -17,19 +17,26 @@ struct Graph {
   librun::Recording recording;
 };
 
-using Comms = librun::HandleTable<librun_comm_t, Communicator>;
-using Graphs = librun::HandleTable<librun_graph_t, Graph>;
+using Comms = librun::HandleTable<librun_comm_t, Communicator, 1024>;
+using Graphs = librun::HandleTable<librun_graph_t, Graph, 65536>;
 
-std::shared_ptr<Communicator> comm_of(librun_comm_t comm) {
-  if (auto communicator = Comms::instance().find(comm)) return communicator;
+Communicator* comm_of(librun_comm_t comm) {
+  if (Communicator* communicator = Comms::instance().find(comm)) return communicator;
   throw librun::Error(LIBRUN_INVALID_ARGUMENT, -1, "not a handle of a communicator.",
                       "pass what librun_comm_create gave, before librun_comm_destroy.");
 }
 
-std::shared_ptr<Graph> graph_of(librun_graph_t graph) {
-  if (auto found = Graphs::instance().find(graph)) return found;
+Graph* graph_of(librun_graph_t graph) {
+  if (Graph* found = Graphs::instance().find(graph)) return found;
   throw librun::Error(LIBRUN_INVALID_ARGUMENT, -1, "not a handle of a graph.",
                       "pass what librun_graph_end gave, before librun_graph_destroy.");
+}
+
+template <class H>
+H handle_or_full(H handle) {
+  if (handle) return handle;
+  throw librun::Error(LIBRUN_UNSUPPORTED, -1, "this process has too many handles of this kind.",
+                      "destroy those that are not needed.");
 }
 
 /// Reads as much as the caller's version of the struct has.
@@ -69,7 +76,7 @@ librun_status_t librun_comm_create(MPI_Comm comm, const librun_config_t* config,
                                    librun_comm_t* out) {
   return guard([&] {
     deref(out, "out");
-    *out = Comms::instance().insert(Communicator::create(comm, config_of(config)));
+    *out = handle_or_full(Comms::instance().insert(Communicator::create(comm, config_of(config))));
   });
 }
 
@@ -111,15 +118,15 @@ librun_status_t librun_graph_begin(librun_comm_t comm, void* /*stream*/) {
 librun_status_t librun_graph_end(librun_comm_t comm, void* /*stream*/, librun_graph_t* out) {
   return guard([&] {
     deref(out, "out");
-    const auto communicator = comm_of(comm);
-    *out = Graphs::instance().insert(
-        std::make_shared<Graph>(Graph{communicator, communicator->end_capture()}));
+    Communicator* communicator = comm_of(comm);
+    *out = handle_or_full(Graphs::instance().insert(std::make_shared<Graph>(
+        Graph{communicator->weak_from_this(), communicator->end_capture()})));
   });
 }
 
 librun_status_t librun_graph_launch(librun_graph_t graph, void* stream) {
   return guard([&] {
-    const auto found = graph_of(graph);
+    const Graph* found = graph_of(graph);
     const auto communicator = found->communicator.lock();
     if (!communicator)
       throw librun::Error(LIBRUN_INVALID_STATE, -1, "the graph's communicator was destroyed.");

@@ -3,15 +3,19 @@
 // found out instead of followed.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
+#include <utility>
 
 namespace librun {
 
-/// Thread-safe. `H` is an opaque pointer type of the C API.
-template <class H, class T>
+/// A handle is a place in the table and the number of its use: 0x...uuuuuuuuppp. Thread-safe; find
+/// is a few loads. An object lives until take: no other thread may use its handle by then.
+template <class H, class T, std::size_t Capacity>
 class HandleTable {
  public:
   static HandleTable& instance() {
@@ -19,31 +23,45 @@ class HandleTable {
     return *table;
   }
 
+  /// @return a null handle when the table is full
   H insert(std::shared_ptr<T> object) {
     const std::lock_guard lock(mutex_);
-    const std::uintptr_t key = next_++;
-    objects_.emplace(key, std::move(object));
-    return reinterpret_cast<H>(key);
+    for (std::size_t at = 0; at < Capacity; ++at) {
+      Place& place = places_[at];
+      if (place.object) continue;
+      place.object = std::move(object);
+      const std::uintptr_t key = ++uses_ << kPlaceBits | at;
+      place.key.store(key, std::memory_order_release);
+      return reinterpret_cast<H>(key);
+    }
+    return nullptr;
   }
   /// Null for a handle that is not valid.
-  std::shared_ptr<T> find(H handle) const {
-    const std::lock_guard lock(mutex_);
-    const auto entry = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
-    return entry == objects_.end() ? nullptr : entry->second;
+  T* find(H handle) const {
+    const auto key = reinterpret_cast<std::uintptr_t>(handle);
+    const Place& place = places_[key % (std::size_t{1} << kPlaceBits) % Capacity];
+    if (key == 0 || place.key.load(std::memory_order_acquire) != key) return nullptr;
+    return place.object.get();
   }
   std::shared_ptr<T> take(H handle) {
     const std::lock_guard lock(mutex_);
-    const auto entry = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
-    if (entry == objects_.end()) return nullptr;
-    auto object = std::move(entry->second);
-    objects_.erase(entry);
-    return object;
+    if (!find(handle)) return nullptr;
+    const auto key = reinterpret_cast<std::uintptr_t>(handle);
+    Place& place = places_[key % (std::size_t{1} << kPlaceBits)];
+    place.key.store(0, std::memory_order_release);
+    return std::move(place.object);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::uintptr_t next_ = 0x1001;
-  std::unordered_map<std::uintptr_t, std::shared_ptr<T>> objects_;
+  static constexpr unsigned kPlaceBits = 16;
+  static_assert(Capacity <= std::size_t{1} << kPlaceBits);
+  struct Place {
+    std::atomic<std::uintptr_t> key{0};
+    std::shared_ptr<T> object;
+  };
+  std::mutex mutex_;
+  std::uintptr_t uses_ = 0;
+  std::array<Place, Capacity> places_;
 };
 
 }  // namespace librun

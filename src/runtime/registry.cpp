@@ -13,7 +13,17 @@ std::optional<int> Registry::free_slot() const {
 }
 
 void Registry::insert(int slot, Buffer buffer) {
+  ++used_;
+  staged_ += buffer.staged;
   slots_[static_cast<std::size_t>(slot)] = std::move(buffer);
+}
+
+void Registry::erase(int slot) {
+  auto& entry = slots_[static_cast<std::size_t>(slot)];
+  if (!entry) return;
+  --used_;
+  staged_ -= entry->staged;
+  entry.reset();
 }
 
 std::optional<int> Registry::find_id(std::uint64_t id) const {
@@ -39,17 +49,6 @@ int Registry::find_range(const std::byte* address, std::size_t size_bytes) const
 const Buffer* Registry::at(int slot) const {
   const auto& entry = slots_[static_cast<std::size_t>(slot)];
   return entry ? &*entry : nullptr;
-}
-
-int Registry::used() const {
-  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(),
-                                        [](const auto& slot) { return slot.has_value(); }));
-}
-
-int Registry::staged() const {
-  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) {
-    return slot.has_value() && slot->staged;
-  }));
 }
 
 std::vector<BufferPlace> Registry::segments_of(int rank) const {

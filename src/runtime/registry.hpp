@@ -36,16 +36,16 @@ class Registry {
   /// The lowest free slot. @return nothing when the table is full
   std::optional<int> free_slot() const;
   void insert(int slot, Buffer buffer);
-  void erase(int slot) { slots_[static_cast<std::size_t>(slot)].reset(); }
+  void erase(int slot);
 
   std::optional<int> find_id(std::uint64_t id) const;
   /// A slot whose buffer holds the whole range, mapped ones before staged ones; -1: none.
   int find_range(const std::byte* address, std::size_t size_bytes) const;
   const Buffer* at(int slot) const;
 
-  int used() const;
-  int staged() const;
-  bool any_mapped() const { return used() > staged(); }
+  int used() const { return used_; }
+  int staged() const { return staged_; }
+  bool any_mapped() const { return used_ > staged_; }
 
   /// Segments that hold mapped parts of `rank`, each once, in the order of slots.
   std::vector<BufferPlace> segments_of(int rank) const;
@@ -57,6 +57,8 @@ class Registry {
 
  private:
   std::array<std::optional<Buffer>, LIBRUN_MAX_BUFFERS> slots_;
+  int used_ = 0;  // counted here, since every call asks
+  int staged_ = 0;
 };
 
 }  // namespace librun

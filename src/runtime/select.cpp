@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/select.hpp"
 
+#include "kernels/arena.hpp"
+
 namespace librun {
 namespace {
 
 // Measured on two cores with 2 and 8 ranks: docs/measurements/host-selection.md.
-constexpr std::size_t kLlMaxBytes = 1024;
+/// One line: with more, each would be reduced by itself, which costs more than a flag of its own.
+constexpr std::size_t kAutoLlMaxBytes = kLineDataBytes;
 constexpr std::size_t kZeroCopyMinBytes = 32 << 10;
 
 /// From here on it pays to reduce each element once rather than on every rank.
@@ -17,7 +20,7 @@ constexpr std::size_t one_shot_max_bytes(int world) {
 
 librun_algo_t select_algo(const Selection& selection, std::size_t size_bytes) {
   if (selection.forced != LIBRUN_ALGO_AUTO) return selection.forced;
-  if (size_bytes <= kLlMaxBytes) return LIBRUN_ALGO_LL;
+  if (size_bytes <= kAutoLlMaxBytes) return LIBRUN_ALGO_LL;
   if (selection.can_zero_copy && size_bytes >= kZeroCopyMinBytes) return LIBRUN_ALGO_ZERO_COPY;
   if (size_bytes <= one_shot_max_bytes(selection.world)) return LIBRUN_ALGO_ONE_SHOT;
   return LIBRUN_ALGO_TWO_SHOT;

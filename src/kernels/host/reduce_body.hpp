@@ -164,17 +164,30 @@ inline void reduce_vectors(std::byte* dst, const std::byte* const* sources, int 
   for (std::size_t u = 0; u < Unroll; ++u) E::narrow(dst + offset + u * kStride, acc[u]);
 }
 
+#if defined(__AVX512BW__)
+/// One masked load: bytes beyond the tail are not touched.
+inline void load_tail(std::byte* padded, const std::byte* from, std::size_t tail_bytes) {
+  const __mmask64 mask = (std::uint64_t{1} << tail_bytes) - 1;
+  _mm512_store_si512(padded, _mm512_maskz_loadu_epi8(mask, from));
+}
+#else
+inline void load_tail(std::byte* padded, const std::byte* from, std::size_t tail_bytes) {
+  std::memcpy(padded, from, tail_bytes);
+}
+#endif
+
 /// The last elements go through full vectors too, padded with zero, so that every element sees the
 /// same instructions wherever it stands.
 template <class E, class Op>
 inline void reduce_tail(std::byte* dst, const std::byte* const* sources, int n_sources,
                         std::size_t offset, std::size_t tail_bytes) {
   constexpr std::size_t kStride = E::kLanes * E::kBytes;
-  std::byte padded[kStride] = {};
-  std::memcpy(padded, sources[0] + offset, tail_bytes);
+  alignas(64) std::byte padded[64] = {};
+  static_assert(kStride <= sizeof(padded));
+  load_tail(padded, sources[0] + offset, tail_bytes);
   typename E::Acc acc = E::widen(padded);
   for (int r = 1; r < n_sources; ++r) {
-    std::memcpy(padded, sources[r] + offset, tail_bytes);
+    load_tail(padded, sources[r] + offset, tail_bytes);
     acc = Op::apply(acc, E::widen(padded));
   }
   E::narrow(padded, acc);

@@ -57,11 +57,14 @@ class Waiter {
 
   template <class Ready>
   Outcome slow(Ready ready) const {
-    if (spin_.count() == 0) {
-      for (int i = 0; i < kYieldsPerLook; ++i) {
-        sched_yield();
-        if (ready()) return Outcome::ok;
-      }
+    // Most waits of ranks with a core each end here, before the first look at the clock.
+    for (int i = 0; spin_.count() != 0 && i < kPausesPerLook; ++i) {
+      pause_cpu();
+      if (ready()) return Outcome::ok;
+    }
+    for (int i = 0; spin_.count() == 0 && i < kYieldsPerLook; ++i) {
+      sched_yield();
+      if (ready()) return Outcome::ok;
     }
     const auto start = Clock::now();
     for (auto waited = Clock::duration{0}; waited < spin_; waited = Clock::now() - start) {
