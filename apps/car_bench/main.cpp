@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// car_bench: measures and checks the all-reduce.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "car_bench/bench.hpp"
+#include "car_bench/options.hpp"
+#include "car_bench/report.hpp"
+#include "car_bench/suspend_timing.hpp"
+#include "car_bench/table.hpp"
+#include "car_bench/watchdog.hpp"
+#include "common/exit_codes.hpp"
+#include "common/info.hpp"
+#include "common/json_file.hpp"
+#include "common/mpi_session.hpp"
+#include "common/parse.hpp"
+
+namespace car::bench {
+namespace {
+
+/// Why this cannot run here, or "".
+std::string refuse(const Options& options, int world) {
+  const std::uint64_t copies = options.baseline_mpi ? 6 : 2;
+  const std::uint64_t needed =
+      options.max_bytes * copies * static_cast<std::uint64_t>(world) / 10 * 11;
+  const std::uint64_t available = available_memory_bytes();
+  if (available != 0 && needed > available)
+    return fmt::format("-e {} needs {} MiB for {} ranks, {} MiB are available: use a smaller -e",
+                       size_text(options.max_bytes), needed >> 20, world, available >> 20);
+  return {};
+}
+
+void list(const Options& options) {
+  for (const librun_algo_t algo : options.algos)
+    for (const librun_dtype_t dtype : options.dtypes)
+      for (const librun_op_t op : options.ops)
+        for (const std::uint64_t size : sizes_of(options))
+          fmt::print("{} {} {} {}\n", size, librun_dtype_name(dtype), librun_op_name(op),
+                     librun_algo_name(algo));
+}
+
+std::vector<librun::Communicator> make_communicators(const Options& options) {
+  std::vector<librun::Communicator> comms;
+  for (const librun_algo_t algo : options.algos) {
+    librun::Config config;
+    config.algo = algo;
+    config.device = options.device;
+    comms.emplace_back(MPI_COMM_WORLD, config);
+  }
+  return comms;
+}
+
+/// Runs every combination and hands each result to `show`.
+template <class Show>
+void sweep(const Options& o, Bench& bench, Watchdog& watchdog, Show show) {
+  for (int cycle = 0; cycle < o.cycles; ++cycle)
+    for (const librun_dtype_t dtype : o.dtypes)
+      for (const librun_op_t op : o.ops)
+        for (const std::uint64_t size : sizes_of(o)) {
+          if (size % librun_dtype_bytes(dtype) != 0) continue;
+          for (std::size_t algo = 0; algo < o.algos.size(); ++algo) {
+            watchdog.doing(fmt::format("{} bytes, {}, {}, {}", size, librun_dtype_name(dtype),
+                                       librun_op_name(op), librun_algo_name(o.algos[algo])));
+            show(bench.measure(size, dtype, op, algo));
+          }
+        }
+}
+
+int run(const Options& o, const MpiSession& session) {
+  Watchdog watchdog(o.timeout, session.rank());
+  RunRecord record;
+  record.start_time = now_text();
+  record.places = gather_places();
+  const bool tell = session.is_rank0();
+  const bool table = tell && !o.quiet && o.json_file != "-" && o.csv_file != "-";
+  Progress progress(o.progress, tell && !table);
+
+  auto comms = make_communicators(o);
+  Buffers buffers(o, comms);
+  Bench bench(o, session.rank(), session.world(), comms, buffers);
+  SuspendTiming suspends(comms);
+  if (table) fmt::print("{}", header_text(o, record.places));
+  sweep(o, bench, watchdog, [&](const Result& result) {
+    record.results.push_back(result);
+    if (table) fmt::print("{}", row_text(o, result, session.world()));
+    std::fflush(stdout);
+    progress.update(
+        fmt::format("{} bytes: {:.2f} us", result.size_bytes, result.out_of_place.median_us));
+    const bool due = o.suspend_every > 0 &&
+                     record.results.size() % static_cast<std::size_t>(o.suspend_every) == 0;
+    if (!due) return;
+    watchdog.doing("suspend and resume");
+    suspends.cycle();
+  });
+  progress.finish();
+  record.phases = suspends.phases();
+  buffers.unregister();
+  for (librun::Communicator& comm : comms) comm.close();
+
+  record.end_time = now_text();
+  const double busbw = average_busbw(record.results, session.world());
+  if (table) {
+    fmt::print("{}", footer_text(record.results, session.world()));
+    if (!record.phases.empty()) fmt::print("{}", suspend_text(record.phases));
+    if (session.world() == 1)
+      fmt::print("# 1 rank: nothing to reduce; try mpirun -np 8 car_bench\n");
+  }
+  if (tell && !o.json_file.empty()) write_json(o.json_file, json_text(o, record));
+  if (tell && !o.csv_file.empty()) write_json(o.csv_file, csv_text(record));
+  if (total_wrong(record.results) > 0) return kExitFailure;
+  // nccl-tests lets noise pass: nine tenths are enough.
+  if (busbw < 0.9 * o.min_busbw) {
+    if (tell)
+      fmt::print(stderr, "car_bench: average bus bandwidth {:.4g} GB/s is below --min-busbw {:g}\n",
+                 busbw, o.min_busbw);
+    return kExitFailure;
+  }
+  return kExitOk;
+}
+
+/// Rank 0 speaks for all when all have the same to say.
+int complain(const MpiSession& session, const std::string& text, int exit_code) {
+  if (session.is_rank0()) fmt::print(stderr, "car_bench: {}\n", text);
+  return exit_code;
+}
+
+int start(const MpiSession& session, int argc, char** argv) {
+  const Parsed parsed = parse_options(argc, argv);
+  const Options& o = parsed.options;
+  if (!parsed.run) {
+    if (session.is_rank0()) fmt::print(parsed.exit_code ? stderr : stdout, "{}", parsed.text);
+    return parsed.exit_code;
+  }
+  if (const std::string why = wrong_launcher(session.world()); !why.empty())
+    return complain(session, why, kExitEnvironment);
+  if (o.info || o.list) {
+    if (session.is_rank0() && o.list) list(o);
+    if (session.is_rank0() && o.info && o.json_file.empty())
+      fmt::print("{}", info_text(collect_info()));
+    if (session.is_rank0() && o.info && !o.json_file.empty())
+      write_json(o.json_file, collect_info().dump(2) + "\n");
+    return kExitOk;
+  }
+  if (const std::string why = refuse(o, session.world()); !why.empty())
+    return complain(session, why, kExitEnvironment);
+  int writable = kExitOk;
+  if (session.is_rank0()) {
+    try {
+      for (const std::string& path : {o.json_file, o.csv_file})
+        if (!path.empty()) check_writable(path);
+    } catch (const std::runtime_error& error) {
+      writable = complain(session, error.what(), kExitEnvironment);
+    }
+  }
+  if (const int agreed = session.agree(writable); agreed != kExitOk) return agreed;
+  return run(o, session);
+}
+
+}  // namespace
+}  // namespace car::bench
+
+int main(int argc, char** argv) {
+  const car::MpiSession session(&argc, &argv);
+  try {
+    return session.agree(car::bench::start(session, argc, argv));
+  } catch (const librun::Error& error) {
+    // Creation fails on all ranks alike; anything later may have left peers in MPI.
+    fmt::print(stderr, "car_bench: rank {}: {}\n", session.rank(), error.what());
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, car::exit_code_of(error.code()));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "car_bench: rank {}: {}\n", session.rank(), error.what());
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, car::kExitEnvironment);
+  }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "car_bench/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "common/env_help.hpp"
+#include "common/exit_codes.hpp"
+#include "common/info.hpp"
+#include "common/parse.hpp"
+#include "librun/librun.h"
+
+namespace car::bench {
+namespace {
+
+constexpr const char* kPurpose =
+    "car_bench: how fast librun's all-reduce is, with results checked bit by bit.\n\n"
+    "Examples:\n"
+    "  mpirun -np 8 car_bench\n"
+    "  mpirun -np 2 car_bench -b 8 -e 64M --baseline mpi -J out.json\n"
+    "  mpirun -np 8 car_bench --suspend-every 1";
+
+constexpr const char* kFooter =
+    "Sizes take K, M and G (binary). Letters mean what they mean in nccl-tests.\n"
+    "Exit codes: 0 all right; 1 wrong results or below --min-busbw; 2 usage;\n"
+    "3 environment; 4 timeout; 77 not run. More: --help-env, docs/.";
+
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 40;
+
+/// An option whose text goes through `convert`, which throws std::invalid_argument.
+template <class Convert>
+void add(CLI::App& app, const char* group, const char* name, const char* type, const char* help,
+         Convert convert) {
+  app.add_option_function<std::string>(
+         name,
+         [name, convert](const std::string& text) {
+           try {
+             convert(text);
+           } catch (const std::invalid_argument& error) {
+             throw CLI::ValidationError(name, error.what());
+           }
+         },
+         help)
+      ->type_name(type)
+      ->group(group)
+      ->take_last();
+}
+
+auto size_into(std::uint64_t& target) {
+  return [&target](const std::string& text) {
+    target = parse_size(text);
+    if (target > kMaxSize) throw std::invalid_argument("\"" + text + "\" is above 1T");
+  };
+}
+auto int_into(int& target, int low, int high) {
+  return [&target, low, high](const std::string& text) {
+    target = static_cast<int>(parse_int(text, low, high));
+  };
+}
+
+void add_work(CLI::App& app, Options& o) {
+  const char* const sizes = "Sizes";
+  add(app, sizes, "-b,--minbytes", "SIZE", "first size [1K]", size_into(o.min_bytes));
+  add(app, sizes, "-e,--maxbytes", "SIZE", "last size [16M]", size_into(o.max_bytes));
+  add(app, sizes, "-f,--stepfactor", "N", "multiply by N [2]", size_into(o.step_factor));
+  add(app, sizes, "-i,--stepbytes", "SIZE", "add SIZE instead", size_into(o.step_bytes));
+  const char* const work = "Work";
+  add(app, work, "-n,--iters", "N", "calls of one batch [as time allows]",
+      int_into(o.iterations, 1, 1 << 24));
+  add(app, work, "-w,--warmup_iters", "N", "calls before [10]", int_into(o.warmup, 0, 1 << 20));
+  add(app, work, "-m,--agg_iters", "N", "calls in a row that count as one [1]",
+      int_into(o.aggregate, 1, 1 << 16));
+  add(app, work, "-N,--run_cycles", "N", "how often to do everything [1]",
+      int_into(o.cycles, 1, 1 << 20));
+  add(app, work, "-d,--datatype", "TYPE", "element type, or all [float]",
+      [&o](const std::string& text) {
+        o.dtypes = parse_dtypes(text);
+        o.all_dtypes = text == "all";
+      });
+  add(app, work, "-o,--op", "OP", "sum, prod, min, max or all [sum]",
+      [&o](const std::string& text) { o.ops = parse_ops(text); });
+  add(app, work, "--algo", "ALGO", "ll, one_shot, two_shot, zero_copy, stepped, auto or all [auto]",
+      [&o](const std::string& text) { o.algos = parse_algos(text); });
+  add(app, work, "-G,--graph,--cudagraph", "N", "replay a graph of N calls [0: eager]",
+      int_into(o.graph_calls, 0, 1 << 16));
+  add(app, work, "-R,--register", "0|1", "1: buffers from librun_malloc, registered [0]",
+      [&o](const std::string& text) { o.registered = parse_int(text, 0, 1) == 1; });
+  app.add_flag("-u,--unalign", o.unaligned, "start one element behind an aligned address")
+      ->group(work);
+  add(app, work, "--suspend-every", "N", "suspend and resume after every N sizes [0: never]",
+      int_into(o.suspend_every, 0, 1 << 20));
+  add(app, work, "--seed", "N", "seed of the data [1]",
+      [&o](const std::string& text) { o.seed = parse_size(text); });
+  const char* const device = "Device";
+  add(app, device, "--device", "NAME", "auto, host or cuda [auto]",
+      [&o](const std::string& text) { o.device = parse_device(text); });
+  const auto one_only = [](const std::string& text) {
+    if (text != "1") throw std::invalid_argument("one rank has one device: use mpirun -np N");
+  };
+  add(app, device, "-g,--ngpus", "1", "for nccl-tests' sake", one_only);
+  add(app, device, "-t,--nthreads", "1", "for nccl-tests' sake", one_only);
+}
+
+void add_output(CLI::App& app, Options& o) {
+  const char* const checks = "Checks";
+  add(app, checks, "-c,--check", "N", "check every result N times [1]",
+      int_into(o.checks, 0, 1000));
+  add(app, checks, "--min-busbw", "GB/s", "end with 1 below 90 % of this on average",
+      [&o](const std::string& text) {
+        std::size_t used = 0;
+        try {
+          o.min_busbw = std::stod(text, &used);
+        } catch (const std::exception&) {
+          used = 0;
+        }
+        if (used != text.size() || text.empty() || o.min_busbw < 0)
+          throw std::invalid_argument("\"" + text + "\" is no bandwidth");
+      });
+  add(app, checks, "-T,--timeout", "S", "end with 4 after S seconds [300]",
+      [&o](const std::string& text) {
+        o.timeout = std::chrono::seconds(parse_int(text, 1, 1 << 24));
+      });
+  const char* const output = "Output";
+  add(app, output, "-a,--average", "N", "of ranks: 0 rank 0, 1 mean, 2 min, 3 max [3]",
+      [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
+  add(app, output, "--baseline", "mpi", "measure MPI_Allreduce beside, interleaved",
+      [&o](const std::string& text) {
+        if (text != "mpi") throw std::invalid_argument("\"" + text + "\" is no baseline: mpi");
+        o.baseline_mpi = true;
+      });
+  app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
+  app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
+  app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE; - is standard output")
+      ->type_name("FILE")
+      ->group(output);
+  app.add_flag("--json-lines", o.json_lines, "one record a line in that file")->group(output);
+  app.add_option("--csv", o.csv_file, "one row for each size, algorithm and place")
+      ->type_name("FILE")
+      ->group(output);
+  add(app, output, "--format", "nccl|osu", "the look of the table [nccl]",
+      [&o](const std::string& text) {
+        if (text != "nccl" && text != "osu")
+          throw std::invalid_argument("\"" + text + "\" is no format: nccl, osu");
+        o.osu = text == "osu";
+      });
+  add(app, output, "--progress", "MODE", "auto, always or never [auto]",
+      [&o](const std::string& text) {
+        const auto mode = parse_progress_mode(text);
+        if (!mode) throw std::invalid_argument("\"" + text + "\" is none of auto, always, never");
+        o.progress = *mode;
+      });
+  app.add_flag("-q,--quiet", o.quiet, "no table")->group(output);
+}
+
+void validate(const Options& o, bool factor_given, bool step_given) {
+  const auto reject = [](const std::string& text) { throw CLI::ValidationError(text); };
+  if (factor_given && step_given) reject("-f and -i exclude each other: give one");
+  if (step_given && o.step_bytes == 0) reject("-i is 0: the sizes would never end");
+  if (!step_given && o.step_factor < 2) reject("-f takes 2 up: the sizes would never end");
+  if (o.min_bytes > o.max_bytes)
+    reject(fmt::format("-b {} is above -e {}", size_text(o.min_bytes), size_text(o.max_bytes)));
+  if (o.min_bytes == 0 && !step_given)
+    reject("-b 0 stays 0 however often it is multiplied: use -i");
+  if (o.all_dtypes) return;
+  for (const std::uint64_t size : sizes_of(o))
+    if (size % librun_dtype_bytes(o.dtypes[0]) != 0)
+      reject(fmt::format("{} bytes are not a multiple of one {} ({} bytes)", size,
+                         librun_dtype_name(o.dtypes[0]), librun_dtype_bytes(o.dtypes[0])));
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> sizes_of(const Options& options) {
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = options.min_bytes; size <= options.max_bytes;
+       size = options.step_bytes ? size + options.step_bytes : size * options.step_factor)
+    sizes.push_back(size);
+  return sizes;
+}
+
+Parsed parse_options(int argc, char** argv) {
+  Parsed parsed;
+  Options& o = parsed.options;
+  for (int i = 0; i < argc; ++i) o.command += (i ? " " : "") + std::string(argv[i]);
+
+  CLI::App app(kPurpose, "car_bench");
+  app.footer(kFooter);
+  app.get_formatter()->column_width(30);
+  add_work(app, o);
+  add_output(app, o);
+  const char* const tell = "Diagnostics";
+  app.add_flag("--info", o.info, "what this build and machine are")->group(tell);
+  app.add_flag("--list", o.list, "the sizes, types, operations and algorithms, not run")
+      ->group(tell);
+  std::string env_format;
+  app.add_option("--help-env", env_format, "the LIBRUN_* variables, as text or markdown")
+      ->type_name("FORMAT")
+      ->expected(0, 1)
+      ->group(tell);
+  app.set_version_flag("--version", version_text())->group(tell);
+
+  std::ostringstream out;
+  try {
+    app.parse(argc, argv);
+    validate(o, app.count("-f") > 0, app.count("-i") > 0);
+    if (app.count("--help-env") == 0) return parsed;
+    out << env_help(env_format.empty() ? "text" : env_format) << "\n";
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream problem;
+    const int code = app.exit(error, out, problem);
+    parsed.exit_code = code == 0 ? kExitOk : kExitUsage;
+    out << problem.str();
+  } catch (const std::invalid_argument& error) {
+    parsed.exit_code = kExitUsage;
+    out << error.what() << "\n";
+  }
+  parsed.run = false;
+  parsed.text = out.str();
+  return parsed;
+}
+
+}  // namespace car::bench

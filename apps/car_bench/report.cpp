@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "car_bench/report.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "car_bench/table.hpp"
+#include "common/info.hpp"
+#include "librun/librun.h"
+
+namespace car::bench {
+namespace {
+
+using nlohmann::json;
+
+/// Only what concerns the run: an environment may hold secrets.
+json environment() {
+  json values = json::object();
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string text = *entry;
+    const std::string name = text.substr(0, text.find('='));
+    for (const char* prefix : {"LIBRUN_", "OMPI_MCA_", "OMPI_COMM_", "SLURM_", "NCCL_"})
+      if (name.compare(0, std::string(prefix).size(), prefix) == 0)
+        values[name] = text.substr(name.size() + 1);
+    if (name == "CUDA_VISIBLE_DEVICES") values[name] = text.substr(name.size() + 1);
+  }
+  return values;
+}
+
+json timing_json(const Timing& timing, std::uint64_t size_bytes, int world) {
+  return {{"time", timing.median_us},
+          {"alg_bw", timing.alg_gbps(size_bytes)},
+          {"bus_bw", timing.bus_gbps(size_bytes, world)},
+          {"percentiles_us",
+           {{"p5", timing.p5_us}, {"p50", timing.median_us}, {"p95", timing.p95_us}}}};
+}
+
+json result_json(const Result& r, int world) {
+  json row{{"size", r.size_bytes},
+           {"count", r.count},
+           {"type", type_text(r.dtype)},
+           {"redop", librun_op_name(r.op)},
+           {"root", -1},
+           {"algo", librun_algo_name(r.algo)},
+           {"iterations", r.iterations},
+           {"out_of_place", timing_json(r.out_of_place, r.size_bytes, world)},
+           {"in_place", timing_json(r.in_place, r.size_bytes, world)}};
+  row["out_of_place"]["nwrong"] = r.out_of_place.wrong;
+  row["in_place"]["nwrong"] = r.in_place.wrong;
+  if (r.mpi) {
+    row["baseline"]["mpi"] = timing_json(*r.mpi, r.size_bytes, world);
+    row["baseline"]["mpi"]["ratio"] = r.out_of_place.median_us / r.mpi->median_us;
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string now_text() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+std::string json_text(const Options& options, const RunRecord& record) {
+  const int world = static_cast<int>(record.places.size());
+  if (options.json_lines) {
+    std::string lines;
+    for (const Result& result : record.results) lines += result_json(result, world).dump() + "\n";
+    return lines;
+  }
+  json devices = json::array();
+  for (std::size_t rank = 0; rank < record.places.size(); ++rank)
+    devices.push_back({{"rank", rank},
+                       {"host", record.places[rank].host},
+                       {"pid", record.places[rank].pid},
+                       {"device", "host"}});
+  json results = json::array();
+  for (const Result& result : record.results) results.push_back(result_json(result, world));
+  json phases = json::array();
+  for (const PhaseSamples& phase : record.phases)
+    phases.push_back({{"transition", phase.transition}, {"phase", phase.name}, {"us", phase.us}});
+  const std::uint64_t wrong = total_wrong(record.results);
+  const json report{
+      {"schema", "librun.bench/1"},
+      {"version", version_text()},
+      {"start_time", record.start_time},
+      {"end_time", record.end_time},
+      {"args", options.command},
+      {"config",
+       {{"ranks", world},
+        {"seed", options.seed},
+        {"graph", options.graph_calls},
+        {"registered", options.registered},
+        {"average", static_cast<int>(options.average)},
+        {"environment", environment()}}},
+      {"devices", devices},
+      {"results", results},
+      {"suspend", phases},
+      {"out_of_bounds", {{"count", wrong}, {"okay", wrong == 0}}},
+      {"average_bus_bandwidth", {{"bandwidth", average_busbw(record.results, world)}}}};
+  return report.dump(2) + "\n";
+}
+
+std::string csv_text(const RunRecord& record) {
+  const int world = static_cast<int>(record.places.size());
+  std::string text = "size,count,type,redop,algo,place,time_us,p5_us,p95_us,alg_bw,bus_bw,wrong\n";
+  for (const Result& r : record.results) {
+    const auto row = [&](const char* algo, const char* place, const Timing& timing) {
+      text +=
+          fmt::format("{},{},{},{},{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{}\n", r.size_bytes,
+                      r.count, type_text(r.dtype), librun_op_name(r.op), algo, place,
+                      timing.median_us, timing.p5_us, timing.p95_us, timing.alg_gbps(r.size_bytes),
+                      timing.bus_gbps(r.size_bytes, world), timing.wrong);
+    };
+    row(librun_algo_name(r.algo), "out_of_place", r.out_of_place);
+    row(librun_algo_name(r.algo), "in_place", r.in_place);
+    if (r.mpi) row("mpi", "out_of_place", *r.mpi);
+  }
+  return text;
+}
+
+}  // namespace car::bench

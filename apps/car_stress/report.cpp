@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "car_stress/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/json_file.hpp"
+#include "librun/librun.h"
+
+namespace car::stress {
+namespace {
+
+constexpr std::size_t kKeptBadCycles = 100;
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(std::max(0.0, seconds));
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{:02}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+Report::Report(const Options& options, int rank, int world, Tally& tally)
+    : options_(options),
+      is_rank0_(rank == 0),
+      world_(world),
+      stream_(options.json_lines || options.json_file == "-" ? stderr : stdout),
+      tally_(tally),
+      progress_(options.progress, rank == 0) {
+  tally_.first_cycle = options.first_cycle;
+}
+
+void Report::start() {
+  if (!is_rank0_) return;
+  std::string until;
+  if (options_.cycles != 0) until = fmt::format("{} cycles", options_.cycles);
+  if (options_.duration.count() != 0)
+    until += fmt::format("{}{} s", until.empty() ? "" : " or ", options_.duration.count());
+  fmt::print(stream_, "# car_stress {}: {} rank{}, {}, seed {:#x}, checkpoint {}\n",
+             LIBRUN_VERSION_STRING, world_, world_ == 1 ? "" : "s", until, options_.seed,
+             options_.checkpoint == Checkpoint::fake ? "fake" : "none");
+  std::fflush(stream_);
+}
+
+void Report::cycle_done(std::uint64_t cycle, const CycleNotes& notes, const std::string& finding) {
+  ++tally_.cycles;
+  tally_.moved_cycles += notes.moved;
+  if (notes.wrong) {
+    ++tally_.failures;
+    if (tally_.bad_cycles.size() < kKeptBadCycles) tally_.bad_cycles.push_back({cycle, finding});
+    if (is_rank0_) {
+      progress_.finish();
+      fmt::print(stderr, "car_stress: cycle {} failed; to replay it: {}\n", cycle,
+                 replay_command(options_, world_, cycle));
+    }
+  }
+  if (!is_rank0_) return;
+  if (options_.json_lines) {
+    const nlohmann::ordered_json line{{"cycle", cycle},
+                                      {"ok", !notes.wrong},
+                                      {"moved", notes.moved},
+                                      {"hash", fmt::format("{:016x}", notes.hash)},
+                                      {"elapsed_s", tally_.elapsed_s()}};
+    fmt::print("{}\n", line.dump());
+  }
+  if (progress_.due()) progress_.update(progress_line());
+}
+
+std::string Report::progress_line() const {
+  const double elapsed = tally_.elapsed_s();
+  double part = 0;
+  if (options_.cycles != 0)
+    part = static_cast<double>(tally_.cycles) / static_cast<double>(options_.cycles);
+  if (options_.duration.count() != 0)
+    part = std::max(part, elapsed / static_cast<double>(options_.duration.count()));
+  part = std::clamp(part, 1e-6, 1.0);
+  const std::string of = options_.cycles != 0 ? fmt::format("/{}", options_.cycles) : "";
+  return fmt::format("cycle {}{}  {:.0f} %  eta {}  {}  failures {}", tally_.cycles, of, part * 100,
+                     clock_text(elapsed / part - elapsed), describe_times(tally_), tally_.failures);
+}
+
+std::string Report::final_line(const std::string& error) const {
+  std::string text = fmt::format("{} cycles, ", tally_.cycles);
+  if (options_.checkpoint == Checkpoint::fake)
+    text += fmt::format("{} moved mappings, ", tally_.moved_cycles);
+  text += fmt::format("{} calls, {} graph launches, {} refused calls, {} failures, {}, {:.1f} s",
+                      tally_.calls, tally_.launches, tally_.refusals,
+                      tally_.failures + !error.empty(), describe_times(tally_), tally_.elapsed_s());
+  return text;
+}
+
+void Report::finish(const std::string& error, int exit_code) {
+  if (!is_rank0_) return;
+  progress_.finish();
+  fmt::print(stream_, "{}\n", final_line(error));
+  if (!options_.json_file.empty()) write_json(options_.json_file, json(error, exit_code));
+  if (!options_.junit_file.empty()) write_json(options_.junit_file, junit(error));
+  std::fflush(nullptr);
+}
+
+}  // namespace car::stress

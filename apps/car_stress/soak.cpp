@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "car_stress/soak.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "car_stress/ending.hpp"
+#include "car_stress/journal.hpp"
+#include "car_stress/mpi_groups.hpp"
+#include "car_stress/report.hpp"
+#include "car_stress/runner.hpp"
+#include "car_stress/tally.hpp"
+#include "car_stress/watchdog.hpp"
+#include "common/exit_codes.hpp"
+
+namespace car::stress {
+namespace {
+
+/// Says what failed, once, and writes the files.
+void report_failure(const librun::Error& error, int exit_code, const Options& options,
+                    const Journal& journal, Report& report, int world, int culprit) {
+  const bool expected = exit_code == kExitOk;
+  std::string text =
+      fmt::format("{}: {}{}", journal.where(), expected ? "expected: " : "", error.what());
+  if (culprit >= 0) text += fmt::format(" (It is rank {} of the run.)", culprit);
+  std::string message = "car_stress: " + text + "\n";
+  // Nothing of the plan is to blame for a machine or a setting that does not fit.
+  const bool has_run = exit_code != kExitEnvironment;
+  if (has_run && !expected && journal.rank() == 0)
+    message +=
+        "car_stress: to replay it: " + replay_command(options, world, journal.now().cycle) + "\n";
+  std::fputs(message.c_str(), stderr);
+  std::fflush(stderr);
+  if (has_run) report.finish(expected ? "" : text, exit_code);
+}
+
+/// What is wrong with the run although no cycle was; "" when nothing is.
+std::string problem_of(const Options& options, const Tally& tally, int world) {
+  if (!options.expected_failure.empty()) return "the library did not fail as --expect-failure asks";
+  const bool must_move = options.checkpoint == Checkpoint::fake && world > 1;
+  if (must_move && tally.moved_cycles != tally.cycles)
+    return fmt::format("no mapping moved in {} cycles", tally.cycles - tally.moved_cycles);
+  return {};
+}
+
+}  // namespace
+
+int soak(const Options& options, int rank, int world) {
+  MpiGroups mpi(MPI_COMM_WORLD, options.seed);
+  Journal journal(rank);
+  Watchdog watchdog(journal, options.timeout);
+  Tally tally;
+  Report report(options, rank, world, tally);
+  report.start();
+  auto runner = std::make_optional<Runner>(options, mpi, world, journal, watchdog, tally, report);
+  try {
+    runner->run();
+  } catch (const librun::Error& error) {
+    const int exit_code = exit_code_of(error, options, tally.cycles == 0);
+    report_failure(error, exit_code, options, journal, report, world, runner->culprit(error));
+    journal.doing("end after a failure");
+    runner.reset();
+    const bool peers_live = error.code() != LIBRUN_PEER_LOST && error.code() != LIBRUN_TIMEOUT;
+    if (!peers_live || !everyone_is_here(mpi.control())) leave_alone(exit_code);
+    return exit_code;
+  }
+  runner.reset();
+  mpi.free();
+  const std::string problem = problem_of(options, tally, world);
+  const int exit_code = tally.failures || !problem.empty() ? kExitFailure : kExitOk;
+  if (rank == 0 && !problem.empty()) fmt::print(stderr, "car_stress: {}\n", problem);
+  report.finish(problem, exit_code);
+  return exit_code;
+}
+
+std::string plan_text(const Options& options, int world) {
+  const Limits limits = limits_of(options, world);
+  std::string text;
+  const std::uint64_t end = options.first_cycle + (options.cycles ? options.cycles : 1);
+  for (std::uint64_t cycle = options.first_cycle; cycle < end; ++cycle) {
+    const EpochPlan epoch = plan_epoch(limits, cycle / kCyclesPerEpoch);
+    text += fmt::format("cycle {}\n  comm 0: {}\n", cycle, describe(plan_first_group(limits)));
+    for (std::size_t i = 0; i < epoch.groups.size(); ++i)
+      text += fmt::format("  comm {}: {}\n", i + 1, describe(epoch.groups[i]));
+    for (const std::string& line : describe(plan_cycle(limits, epoch, cycle)))
+      text += "  " + line + "\n";
+  }
+  return text;
+}
+
+}  // namespace car::stress

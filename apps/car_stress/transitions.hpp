@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Suspends and resumes the communicators of a run in every way there is, and checks that what must
+// be gone is gone and that what must be there again is.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "car_stress/fake_checkpoint.hpp"
+#include "car_stress/group.hpp"
+#include "car_stress/journal.hpp"
+#include "car_stress/mpi_groups.hpp"
+#include "car_stress/plan.hpp"
+#include "car_stress/tally.hpp"
+
+namespace car::stress {
+
+using Groups = std::vector<std::unique_ptr<Group>>;
+
+class Transitions {
+ public:
+  Transitions(const MpiGroups& mpi, bool fake_checkpoint, Journal& journal, Tally& tally)
+      : mpi_(mpi), fake_(fake_checkpoint), journal_(journal), tally_(tally) {}
+
+  /// Runs the transition of `plan`. Collective. @throws librun::Error
+  /// @param meanwhile called with the suspended groups between suspend and resume
+  /// @return mappings of this rank that came back elsewhere
+  int run(Groups& groups, const CyclePlan& plan,
+          const std::function<void(std::vector<Group*>&)>& meanwhile);
+
+ private:
+  /// What a group had before it was suspended.
+  struct Before {
+    std::vector<librun_mapping_t> mappings;
+    std::uint64_t contents = 0;
+    std::uint64_t registered = 0;
+  };
+
+  std::vector<Group*> affected(Groups& groups, const CyclePlan& plan) const;
+  void remember(const std::vector<Group*>& groups);
+  void suspend(std::vector<Group*> groups, const CyclePlan& plan);
+  void resume(std::vector<Group*> groups, const CyclePlan& plan);
+  void resume_one(Group& group, const CyclePlan& plan);
+  void check_suspended(const std::vector<Group*>& groups, bool everything);
+  void occupy(const std::vector<Group*>& groups);
+  int check_resumed(const std::vector<Group*>& groups);
+  template <class Action>
+  void timed(Durations& durations, Action&& action);
+
+  const MpiGroups& mpi_;
+  const bool fake_;
+  Journal& journal_;
+  Tally& tally_;
+  FakeCheckpoint checkpoint_;
+  std::map<Group*, Before> before_;
+};
+
+}  // namespace car::stress

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI from the first to the last line of a tool.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+namespace car {
+
+/// Owns MPI_Init and MPI_Finalize.
+class MpiSession {
+ public:
+  MpiSession(int* argc, char*** argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+  bool is_rank0() const { return rank_ == 0; }
+
+  /// The highest code of all ranks, on all ranks. Collective.
+  int agree(int exit_code) const;
+
+ private:
+  int rank_ = 0;
+  int world_ = 1;
+};
+
+/// When the launcher started several ranks but MPI sees one, what is wrong; otherwise "". That
+/// happens when the program was built against another MPI than the launcher's.
+std::string wrong_launcher(int world);
+
+}  // namespace car
