@@ -15,6 +15,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/librunConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/librunConfig.cmake
   ${PROJECT_BINARY_DIR}/librunConfigVersion.cmake DESTINATION ${LIBRUN_CMAKE_DIR})
 
+# The prefix is told from where the file lies, so that `cmake --install --prefix` may choose another.
+file(RELATIVE_PATH LIBRUN_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" LIBRUN_PREFIX_FROM_PC ${LIBRUN_PREFIX_FROM_PC})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/librun.pc.in ${PROJECT_BINARY_DIR}/librun.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/librun.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md

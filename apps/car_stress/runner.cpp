@@ -12,7 +12,7 @@
 namespace car::stress {
 namespace {
 
-enum Stream : std::uint64_t { kLaunch = 8, kBuffers = 16 };
+enum Stream : std::uint64_t { kLaunch = 8, kClose, kBuffers = 16 };
 
 /// The renewal that a cycle itself makes; even numbers are those at the start of an epoch.
 std::uint64_t in_cycle(std::uint64_t cycle) { return 2 * cycle + 1; }
@@ -100,9 +100,13 @@ void Runner::end_epoch() {
     graphs_.back()->close();
     graphs_.pop_back();
   }
+  Random random(options_.seed, kClose, epoch_.value_or(0));
   while (groups_.size() > 1) {
-    journal_.doing("close of " + groups_.back()->name());
-    groups_.back()->close();
+    Group& group = *groups_.back();
+    const bool suspend_first = random.one_in(3);
+    journal_.doing("close of " + group.name());
+    if (suspend_first && group.is_member()) group.comm().suspend();
+    group.close();
     groups_.pop_back();
   }
 }

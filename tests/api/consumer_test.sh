@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: consumer_test.sh BUILD_DIR [MPIRUN...]
+# Installs to a temporary prefix, builds both examples against it, with CMake and with pkg-config,
+# and runs them.
+set -euo pipefail
+build=$1
+shift
+[ $# -gt 0 ] || set -- mpirun --oversubscribe -np 2
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/prefix" >"$work/log" || {
+  cat "$work/log"
+  exit 1
+}
+libdir=$(dirname "$(find "$work/prefix" -name librun.so)")
+
+cmake -S "$root/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log"
+cmake --build "$work/cmake" >>"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+
+# The prefix of the .pc file is the one of the configuration, not of this installation.
+cp -r "$root/examples" "$work/make"
+sed -i "s|^prefix=.*|prefix=$work/prefix|" "$libdir/pkgconfig/librun.pc"
+make -C "$work/make" PKG_CONFIG_PATH="$libdir/pkgconfig" >"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+
+for program in "$work"/{cmake,make}/{cg,cg_c}; do
+  "$@" "$program" | tee "$work/out"
+  grep -q ', equal$' "$work/out"
+done

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that lose one of them in the middle of a loop, and report what they were told and when.
+// usage: survivors kill|exit|stop [count [suspended]]
+#include <mpi.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "librun/librun.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;  // the same on all processes of a node
+constexpr int kVictim = 2;
+constexpr std::chrono::milliseconds kBefore{400};
+constexpr std::chrono::milliseconds kStopped{2000};
+constexpr std::chrono::milliseconds kAfterStop{1000};
+
+long long milliseconds(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+/// Rank 0 chooses the moment.
+Clock::time_point agree_on_moment() {
+  long long ticks = (Clock::now() + kBefore).time_since_epoch().count();
+  MPI_Bcast(&ticks, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+  return Clock::time_point(Clock::duration(ticks));
+}
+
+/// @return false when the sum of ones is wrong
+bool sum(librun::Communicator& comm, std::vector<float>& data, int world) {
+  std::fill(data.begin(), data.end(), 1.0f);
+  comm.all_reduce(data.data(), data.data(), data.size());
+  return std::count(data.begin(), data.end(), static_cast<float>(world)) ==
+         static_cast<long>(data.size());
+}
+
+/// Reduces until an error comes, and tells how long after `moment` that was.
+[[noreturn]] void survive(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
+                          Clock::time_point moment) {
+  try {
+    for (;;)
+      if (!sum(comm, data, world)) {
+        std::printf("rank %d: WRONG SUM\n", rank);
+        std::fflush(stdout);
+        ::_exit(1);
+      }
+  } catch (const librun::Error& error) {
+    const long long late_ms = milliseconds(Clock::now() - moment);
+    std::string again;
+    try {
+      sum(comm, data, world);
+    } catch (const librun::Error& second) {
+      again = librun_status_string(second.code());
+    }
+    const auto closing = Clock::now();
+    const librun_status_t closed = librun_comm_close(comm.get());
+    std::printf("survivor %d after_ms %lld status \"%s\" culprit %d again \"%s\" close \"%s\" "
+                "close_ms %lld text %s\n",
+                rank, late_ms, librun_status_string(error.code()), error.rank(), again.c_str(),
+                librun_status_string(closed), milliseconds(Clock::now() - closing), error.what());
+    std::fflush(stdout);
+  }
+  // MPI_Finalize would wait for the rank that is gone.
+  ::_exit(0);
+}
+
+int run_stop(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
+             Clock::time_point moment) {
+  std::vector<pid_t> pids(static_cast<std::size_t>(world));
+  const pid_t mine = ::getpid();
+  MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, pids.data(), sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
+  std::thread stopper;
+  if (rank == 0)
+    stopper = std::thread([&] {
+      std::this_thread::sleep_until(moment);
+      ::kill(pids[kVictim], SIGSTOP);
+      std::this_thread::sleep_for(kStopped);
+      ::kill(pids[kVictim], SIGCONT);
+    });
+  // The ranks leave the loop together: the decision goes through the sum itself.
+  bool good = true;
+  for (float more = static_cast<float>(world); more == static_cast<float>(world);) {
+    good = good && sum(comm, data, world);
+    more = comm.all_reduce(Clock::now() < moment + kStopped + kAfterStop ? 1.0f : 0.0f);
+  }
+  if (stopper.joinable()) stopper.join();
+  comm.close();
+  std::printf("rank %d: %s after a stop\n", rank, good ? "exact" : "WRONG SUM");
+  std::fflush(stdout);
+  MPI_Finalize();
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const std::string mode = argc > 1 ? argv[1] : "kill";
+  const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 16384;
+  int rank = 0;
+  int world = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+
+  librun::Communicator comm(MPI_COMM_WORLD);
+  std::vector<float> data(count);
+  const auto moment = agree_on_moment();
+  if (mode == "stop") return run_stop(comm, data, rank, world, moment);
+
+  if (rank == kVictim) {
+    std::thread([moment, mode] {
+      std::this_thread::sleep_until(moment);
+      if (mode == "exit") ::_exit(0);
+      ::kill(::getpid(), SIGKILL);
+    }).detach();
+  }
+  survive(comm, data, rank, world, moment);
+}
