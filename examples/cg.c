@@ -81,8 +81,8 @@ static int compare(solver_t* s, int rank, int world) {
         "all_reduce");
   if (rank == 0)
     printf(
-        "%d ranks, %d x %d points: %d iterations, residual %.3g\n"
-        "with a suspend and resume after iteration %d: %d iterations, residual %.3g, %s\n",
+        "ranks: %d, points: %d x %d, iterations: %d, residual: %.3g\n"
+        "with a suspend and resume after iteration %d: iterations: %d, residual: %.3g, %s\n",
         world, kSide, kSide, iterations, residual, iterations / 2, again, residual_again,
         differs == 0 ? "equal" : "DIFFERENT");
   free(plain);

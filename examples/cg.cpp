@@ -74,8 +74,8 @@ int compare(MPI_Comm mpi, int rank, int world) {
   comm.close();
   if (rank == 0)
     std::printf(
-        "%d ranks, %d x %d points: %d iterations, residual %.3g\n"
-        "with a suspend and resume after iteration %d: %d iterations, residual %.3g, %s\n",
+        "ranks: %d, points: %d x %d, iterations: %d, residual: %.3g\n"
+        "with a suspend and resume after iteration %d: iterations: %d, residual: %.3g, %s\n",
         world, kSide, kSide, plain.iterations, plain.residual, middle, interrupted.iterations,
         interrupted.residual, equal ? "equal" : "DIFFERENT");
   return equal && plain.iterations < kMaxIterations ? 0 : 1;

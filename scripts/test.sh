@@ -6,21 +6,39 @@ set -euo pipefail
 
 usage() {
   cat <<'EOT'
-usage: scripts/test.sh [--preset NAME] [--werror] [ctest options]
+usage: scripts/test.sh [--fast | --all] [--preset NAME] [ctest options]
 
 Installs missing packages, builds librun with its tests, and runs all of them.
 
-  scripts/test.sh                       everything
-  scripts/test.sh -L unit               only the unit tests
-  scripts/test.sh -R lifecycle          tests whose name matches
-  scripts/test.sh --preset asan -L mpi  under AddressSanitizer and UBSan
+  scripts/test.sh                  everything
+  scripts/test.sh --fast           what one and two ranks can test
+  scripts/test.sh --all            everything, then the sanitizers' builds
+  scripts/test.sh -R lifecycle     tests whose name matches
+  scripts/test.sh -L unit          tests with a label: unit mpi api death cli np1 np2 ...
+  scripts/test.sh --preset tsan    the unit tests under ThreadSanitizer
+  scripts/test.sh --preset asan    unit and mpi under AddressSanitizer and UBSan
 
-The results are also in build/<preset>/junit.xml. Ends with 0 when all tests pass.
+The results are also in build/<preset>/junit.xml. Ends with 0 when all tests pass; 3 when packages
+are missing and cannot be installed.
 EOT
 }
 
+# run_tests PRESET [CTEST ARGUMENT...]
+run_tests() {
+  local preset=$1
+  shift
+  case $preset in
+    tsan) set -- -L '^unit$' "$@" ;;
+    asan) set -- -L '^(unit|mpi)$' "$@" ;;
+  esac
+  build_preset "$preset"
+  local dir=$LIBRUN_ROOT/build/$preset
+  ctest --test-dir "$dir" --output-on-failure --no-tests=error -j "$(nproc)" \
+    --output-junit "$dir/junit.xml" "$@"
+}
+
 preset=host
-configure=()
+others=()
 args=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -28,25 +46,23 @@ while [ $# -gt 0 ]; do
       usage
       exit 0
       ;;
+    --fast) args+=(-LE '^(np[3-9]|death|cli)$') ;;
+    --all) others=(tsan asan) ;;
     --preset)
-      [ -n "${2:-}" ] || die "--preset takes host, asan, tsan or ci" 2
+      [[ ${2:-} =~ ^(host|ci|asan|tsan|cuda)$ ]] ||
+        die "--preset takes host, ci, asan, tsan or cuda, not \"${2:-}\"" 2
       preset=$2
-      shift 2
-      ;;
-    --werror)
-      configure+=(-DLIBRUN_WERROR=ON)
       shift
       ;;
-    *)
-      args+=("$1")
-      shift
-      ;;
+    *) args+=("$1") ;;
   esac
+  shift
 done
 
-install_packages "${LIBRUN_PACKAGES[@]}" bats
-build_preset "$preset" "${configure[@]}"
+install_packages "${LIBRUN_PACKAGES[@]}"
 allow_root_mpi
-dir=$LIBRUN_ROOT/build/$preset
-ctest --test-dir "$dir" --output-on-failure --no-tests=error -j 2 \
-  --output-junit "$dir/junit.xml" "${args[@]}"
+failed=0
+for each in "$preset" "${others[@]}"; do
+  run_tests "$each" "${args[@]}" || failed=$?
+done
+exit "$failed"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "car_bench/bench.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "common/verify.hpp"
@@ -51,6 +53,13 @@ double percentile(const std::vector<double>& sorted, double fraction) {
   return sorted[static_cast<std::size_t>(at + 0.5)];
 }
 
+void summarize(std::vector<double> batches_us, Timing& timing) {
+  std::sort(batches_us.begin(), batches_us.end());
+  timing.median_us = percentile(batches_us, 0.5);
+  timing.p5_us = percentile(batches_us, 0.05);
+  timing.p95_us = percentile(batches_us, 0.95);
+}
+
 }  // namespace
 
 struct Bench::Work {
@@ -63,16 +72,46 @@ struct Bench::Work {
   librun_op_t op;
 };
 
-std::uint64_t Bench::check(const Work& work, bool in_place, std::uint64_t seed) {
+/// Other data each time, so that the result of an earlier call cannot pass for this one's.
+void Bench::check(const Work& work, std::uint64_t seed, Result& result) {
+  for (int i = 0; i < options_.checks; ++i) {
+    seed = mix64(seed);
+    result.out_of_place.wrong += wrong_elements(work, false, seed);
+    result.in_place.wrong += wrong_elements(work, true, seed + 1);
+  }
+}
+
+std::uint64_t Bench::wrong_elements(const Work& work, bool in_place, std::uint64_t seed) {
   std::byte* const input = in_place ? work.recv : work.send;
+  librun::Graph graph;
+  if (options_.graph_calls > 0) {
+    work.comm.begin_graph();
+    work.comm.all_reduce(input, work.recv, work.count, work.dtype, work.op);
+    graph = work.comm.end_graph();
+  }
   if (!in_place) std::memset(work.recv, 0xa5, work.size_bytes);
   fill_input(input, work.count, work.dtype, work.op, rank_, world_, seed);
-  work.comm.all_reduce(input, work.recv, work.count, work.dtype, work.op);
-  std::uint64_t wrong =
-      count_wrong(work.recv, work.count, work.dtype, work.op, world_, seed, nullptr);
+  if (graph)
+    graph.launch();
+  else
+    work.comm.all_reduce(input, work.recv, work.count, work.dtype, work.op);
+  std::size_t first = 0;
+  const std::uint64_t wrong =
+      count_wrong(work.recv, work.count, work.dtype, work.op, world_, seed, &first);
+  if (wrong > 0) tell_wrong(work, first, seed);
   std::uint64_t all = 0;
   MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   return all;
+}
+
+/// Once on each rank: the table has the numbers.
+void Bench::tell_wrong(const Work& work, std::size_t index, std::uint64_t seed) {
+  if (told_wrong_) return;
+  told_wrong_ = true;
+  fmt::print(stderr, "car_bench: rank {}: {} bytes, {}, {}: element {} is {}, expected {}\n", rank_,
+             work.size_bytes, librun_dtype_name(work.dtype), librun_op_name(work.op), index,
+             element_text(work.recv + index * librun_dtype_bytes(work.dtype), work.dtype),
+             expected_text(index, work.dtype, work.op, world_, seed));
 }
 
 Bench::Way Bench::librun_way(const Work& work, bool in_place, std::vector<librun::Graph>& graphs) {
@@ -96,8 +135,8 @@ Bench::Way Bench::librun_way(const Work& work, bool in_place, std::vector<librun
 }
 
 Bench::Way Bench::mpi_way(const Work& work) {
-  // 16-bit floats go as floats: twice the bytes, so half the count fits into the buffers.
-  const bool widened = work.dtype == LIBRUN_FLOAT16 || work.dtype == LIBRUN_BFLOAT16;
+  // 16-bit floats go as floats, twice the bytes: more than the buffers hold.
+  const bool widened = is_half(work.dtype);
   auto wide = std::make_shared<std::vector<float>>(widened ? 2 * work.count : 0);
   std::byte* const send = widened ? reinterpret_cast<std::byte*>(wide->data()) : work.send;
   std::byte* const recv = widened ? send + work.count * sizeof(float) : work.recv;
@@ -152,12 +191,6 @@ int Bench::choose_iterations(const std::vector<Way>& ways) const {
   return iterations;
 }
 
-Timing Bench::summarize(std::vector<double> batches_us) const {
-  std::sort(batches_us.begin(), batches_us.end());
-  return {percentile(batches_us, 0.5), percentile(batches_us, 0.05), percentile(batches_us, 0.95),
-          0};
-}
-
 Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op,
                       std::size_t algo_index) {
   const std::size_t element = librun_dtype_bytes(dtype);
@@ -175,13 +208,7 @@ Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_
   result.op = op;
   result.algo = options_.algos[algo_index];
 
-  std::uint64_t wrong_out = 0;
-  std::uint64_t wrong_in = 0;
-  for (int i = 0; i < options_.checks; ++i) {
-    const std::uint64_t seed = mix64(options_.seed + static_cast<std::uint64_t>(2 * i));
-    wrong_out += check(work, false, seed);
-    wrong_in += check(work, true, seed + 1);
-  }
+  check(work, options_.seed, result);
   // Times are taken on zeros: in place, anything else would overflow soon.
   std::memset(work.send, 0, size_bytes);
   std::memset(work.recv, 0, size_bytes);
@@ -198,11 +225,11 @@ Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_
           time_batch(way, std::max(1, options_.graph_calls > 0 && way.calls_each > 1
                                           ? result.iterations / way.calls_each + 1
                                           : result.iterations)));
-  result.out_of_place = summarize(ways[0].batches_us);
-  result.out_of_place.wrong = wrong_out;
-  result.in_place = summarize(ways[1].batches_us);
-  result.in_place.wrong = wrong_in;
-  if (ways.size() > 2) result.mpi = summarize(ways[2].batches_us);
+  summarize(ways[0].batches_us, result.out_of_place);
+  summarize(ways[1].batches_us, result.in_place);
+  if (ways.size() > 2) summarize(ways[2].batches_us, result.mpi.emplace());
+  // The timed calls have moved every counter of the protocol on.
+  check(work, ~options_.seed, result);
   return result;
 }
 

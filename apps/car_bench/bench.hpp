@@ -34,19 +34,21 @@ class Bench {
     std::vector<double> batches_us{};
   };
 
-  std::uint64_t check(const Work& work, bool in_place, std::uint64_t seed);
+  void check(const Work& work, std::uint64_t seed, Result& result);
+  std::uint64_t wrong_elements(const Work& work, bool in_place, std::uint64_t seed);
+  void tell_wrong(const Work& work, std::size_t index, std::uint64_t seed);
   Way librun_way(const Work& work, bool in_place, std::vector<librun::Graph>& graphs);
   Way mpi_way(const Work& work);
   double time_batch(const Way& way, int iterations) const;
   int choose_iterations(const std::vector<Way>& ways) const;
   double combine(double us) const;
-  Timing summarize(std::vector<double> batches_us) const;
 
   const Options& options_;
   int rank_;
   int world_;
   std::vector<librun::Communicator>& comms_;
   const Buffers& buffers_;
+  bool told_wrong_ = false;
 };
 
 }  // namespace car::bench

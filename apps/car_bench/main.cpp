@@ -2,7 +2,9 @@
 // car_bench: measures and checks the all-reduce.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
+#include <new>
 #include <stdexcept>
 
 #include "car_bench/bench.hpp"
@@ -55,7 +57,7 @@ std::vector<librun::Communicator> make_communicators(const Options& options) {
 /// Runs every combination and hands each result to `show`.
 template <class Show>
 void sweep(const Options& o, Bench& bench, Watchdog& watchdog, Show show) {
-  for (int cycle = 0; cycle < o.cycles; ++cycle)
+  for (int cycle = 0; o.cycles == 0 || cycle < o.cycles; ++cycle)
     for (const librun_dtype_t dtype : o.dtypes)
       for (const librun_op_t op : o.ops)
         for (const std::uint64_t size : sizes_of(o)) {
@@ -77,6 +79,7 @@ int run(const Options& o, const MpiSession& session) {
   const bool table = tell && !o.quiet && o.json_file != "-" && o.csv_file != "-";
   Progress progress(o.progress, tell && !table);
 
+  watchdog.doing("create the communicators");
   auto comms = make_communicators(o);
   Buffers buffers(o, comms);
   Bench bench(o, session.rank(), session.world(), comms, buffers);
@@ -96,6 +99,7 @@ int run(const Options& o, const MpiSession& session) {
   });
   progress.finish();
   record.phases = suspends.phases();
+  watchdog.doing("close the communicators");
   buffers.unregister();
   for (librun::Communicator& comm : comms) comm.close();
 
@@ -109,6 +113,8 @@ int run(const Options& o, const MpiSession& session) {
   }
   if (tell && !o.json_file.empty()) write_json(o.json_file, json_text(o, record));
   if (tell && !o.csv_file.empty()) write_json(o.csv_file, csv_text(record));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    throw std::runtime_error("cannot write standard output");
   if (total_wrong(record.results) > 0) return kExitFailure;
   // nccl-tests lets noise pass: nine tenths are enough.
   if (busbw < 0.9 * o.min_busbw) {
@@ -133,7 +139,7 @@ int start(const MpiSession& session, int argc, char** argv) {
     if (session.is_rank0()) fmt::print(parsed.exit_code ? stderr : stdout, "{}", parsed.text);
     return parsed.exit_code;
   }
-  if (const std::string why = wrong_launcher(session.world()); !why.empty())
+  if (const std::string why = wrong_launcher(session.world()); !why.empty() && !o.allow_singletons)
     return complain(session, why, kExitEnvironment);
   if (o.info || o.list) {
     if (session.is_rank0() && o.list) list(o);
@@ -158,6 +164,18 @@ int start(const MpiSession& session, int argc, char** argv) {
   return run(o, session);
 }
 
+/// One rank speaks when all ranks end; a rank whose peers do not come speaks and ends the job.
+int fail(const MpiSession& session, const std::string& text, int exit_code) {
+  constexpr std::chrono::milliseconds kPatience{1000};
+  const auto verdict = session.settle(exit_code, kPatience);
+  if (!verdict || verdict->rank == session.rank()) {
+    fmt::print(stderr, "car_bench: {}\n", text);
+    std::fflush(stderr);
+  }
+  if (!verdict) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  return verdict ? verdict->exit_code : exit_code;
+}
+
 }  // namespace
 }  // namespace car::bench
 
@@ -166,13 +184,10 @@ int main(int argc, char** argv) {
   try {
     return session.agree(car::bench::start(session, argc, argv));
   } catch (const librun::Error& error) {
-    // Creation fails on all ranks alike; anything later may have left peers in MPI.
-    fmt::print(stderr, "car_bench: rank {}: {}\n", session.rank(), error.what());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, car::exit_code_of(error.code()));
+    return car::bench::fail(session, error.what(), car::exit_code_of(error.code()));
+  } catch (const std::bad_alloc&) {
+    return car::bench::fail(session, "out of memory: use a smaller -e", car::kExitEnvironment);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "car_bench: rank {}: {}\n", session.rank(), error.what());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, car::kExitEnvironment);
+    return car::bench::fail(session, error.what(), car::kExitEnvironment);
   }
 }

@@ -2,8 +2,11 @@
 #include "car_bench/options.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 
@@ -49,6 +52,8 @@ void add(CLI::App& app, const char* group, const char* name, const char* type, c
       ->take_last();
 }
 
+bool color_by_default() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"); }
+
 auto size_into(std::uint64_t& target) {
   return [&target](const std::string& text) {
     target = parse_size(text);
@@ -73,8 +78,8 @@ void add_work(CLI::App& app, Options& o) {
   add(app, work, "-w,--warmup_iters", "N", "calls before [10]", int_into(o.warmup, 0, 1 << 20));
   add(app, work, "-m,--agg_iters", "N", "calls in a row that count as one [1]",
       int_into(o.aggregate, 1, 1 << 16));
-  add(app, work, "-N,--run_cycles", "N", "how often to do everything [1]",
-      int_into(o.cycles, 1, 1 << 20));
+  add(app, work, "-N,--run_cycles", "N", "how often to do everything; 0: for ever [1]",
+      int_into(o.cycles, 0, 1 << 20));
   add(app, work, "-d,--datatype", "TYPE", "element type, or all [float]",
       [&o](const std::string& text) {
         o.dtypes = parse_dtypes(text);
@@ -86,8 +91,12 @@ void add_work(CLI::App& app, Options& o) {
       [&o](const std::string& text) { o.algos = parse_algos(text); });
   add(app, work, "-G,--graph,--cudagraph", "N", "replay a graph of N calls [0: eager]",
       int_into(o.graph_calls, 0, 1 << 16));
-  add(app, work, "-R,--register", "0|1", "1: buffers from librun_malloc, registered [0]",
-      [&o](const std::string& text) { o.registered = parse_int(text, 0, 1) == 1; });
+  add(app, work, "-R,--register", "0|1",
+      "1: registered buffers from librun_malloc [0; 1 for zero_copy]",
+      [&o](const std::string& text) {
+        o.registered = parse_int(text, 0, 1) == 1;
+        o.register_given = true;
+      });
   app.add_flag("-u,--unalign", o.unaligned, "start one element behind an aligned address")
       ->group(work);
   add(app, work, "--suspend-every", "N", "suspend and resume after every N sizes [0: never]",
@@ -119,7 +128,7 @@ void add_output(CLI::App& app, Options& o) {
         if (used != text.size() || text.empty() || o.min_busbw < 0)
           throw std::invalid_argument("\"" + text + "\" is no bandwidth");
       });
-  add(app, checks, "-T,--timeout", "S", "end with 4 after S seconds [300]",
+  add(app, checks, "-T,--timeout", "S", "end with 4 when a step takes S seconds [300]",
       [&o](const std::string& text) {
         o.timeout = std::chrono::seconds(parse_int(text, 1, 1 << 24));
       });
@@ -133,12 +142,14 @@ void add_output(CLI::App& app, Options& o) {
       });
   app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
-  app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE; - is standard output")
+  app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE, or to standard output [-]")
       ->type_name("FILE")
+      ->expected(0, 1)
       ->group(output);
   app.add_flag("--json-lines", o.json_lines, "one record a line in that file")->group(output);
-  app.add_option("--csv", o.csv_file, "one row for each size, algorithm and place")
+  app.add_option("--csv", o.csv_file, "one row for each size, algorithm and place [-]")
       ->type_name("FILE")
+      ->expected(0, 1)
       ->group(output);
   add(app, output, "--format", "nccl|osu", "the look of the table [nccl]",
       [&o](const std::string& text) {
@@ -152,7 +163,25 @@ void add_output(CLI::App& app, Options& o) {
         if (!mode) throw std::invalid_argument("\"" + text + "\" is none of auto, always, never");
         o.progress = *mode;
       });
+  add(app, output, "--color", "MODE", "wrong rows in red: auto, always or never [auto]",
+      [&o](const std::string& text) {
+        if (text != "auto" && text != "always" && text != "never")
+          throw std::invalid_argument("\"" + text + "\" is none of auto, always, never");
+        o.color = text == "always" || (text == "auto" && color_by_default());
+      });
   app.add_flag("-q,--quiet", o.quiet, "no table")->group(output);
+}
+
+/// zero_copy needs registered buffers: they come with it, unless the user says otherwise.
+void settle_registration(Options& o) {
+  const auto zero_copy = std::find(o.algos.begin(), o.algos.end(), LIBRUN_ALGO_ZERO_COPY);
+  if (zero_copy == o.algos.end() || o.registered) return;
+  if (!o.register_given)
+    o.registered = true;
+  else if (o.algos.size() > 1)
+    o.algos.erase(zero_copy);
+  else
+    throw CLI::ValidationError("--algo zero_copy needs registered buffers: leave -R 0 out");
 }
 
 void validate(const Options& o, bool factor_given, bool step_given) {
@@ -164,6 +193,8 @@ void validate(const Options& o, bool factor_given, bool step_given) {
     reject(fmt::format("-b {} is above -e {}", size_text(o.min_bytes), size_text(o.max_bytes)));
   if (o.min_bytes == 0 && !step_given)
     reject("-b 0 stays 0 however often it is multiplied: use -i");
+  if (o.json_file == "-" && o.csv_file == "-")
+    reject("JSON and CSV cannot both go to standard output: give one a file");
   if (o.all_dtypes) return;
   for (const std::uint64_t size : sizes_of(o))
     if (size % librun_dtype_bytes(o.dtypes[0]) != 0)
@@ -186,6 +217,7 @@ Parsed parse_options(int argc, char** argv) {
   Options& o = parsed.options;
   for (int i = 0; i < argc; ++i) o.command += (i ? " " : "") + std::string(argv[i]);
 
+  o.color = color_by_default();
   CLI::App app(kPurpose, "car_bench");
   app.footer(kFooter);
   app.get_formatter()->column_width(30);
@@ -194,6 +226,9 @@ Parsed parse_options(int argc, char** argv) {
   const char* const tell = "Diagnostics";
   app.add_flag("--info", o.info, "what this build and machine are")->group(tell);
   app.add_flag("--list", o.list, "the sizes, types, operations and algorithms, not run")
+      ->group(tell);
+  app.add_flag("--allow-singletons", o.allow_singletons,
+               "run even when the launcher's ranks do not see each other")
       ->group(tell);
   std::string env_format;
   app.add_option("--help-env", env_format, "the LIBRUN_* variables, as text or markdown")
@@ -205,6 +240,9 @@ Parsed parse_options(int argc, char** argv) {
   std::ostringstream out;
   try {
     app.parse(argc, argv);
+    if (app.count("--json") > 0 && o.json_file.empty()) o.json_file = "-";
+    if (app.count("--csv") > 0 && o.csv_file.empty()) o.csv_file = "-";
+    settle_registration(o);
     validate(o, app.count("-f") > 0, app.count("-i") > 0);
     if (app.count("--help-env") == 0) return parsed;
     out << env_help(env_format.empty() ? "text" : env_format) << "\n";

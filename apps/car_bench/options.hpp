@@ -23,7 +23,7 @@ struct Options {
   int iterations = 0;  ///< of one batch; 0: as many as the time for a size allows
   int warmup = 10;
   int aggregate = 1;
-  int cycles = 1;
+  int cycles = 1;  ///< 0: until interrupted
   std::vector<librun_dtype_t> dtypes{LIBRUN_FLOAT32};
   std::vector<librun_op_t> ops{LIBRUN_SUM};
   std::vector<librun_algo_t> algos{LIBRUN_ALGO_AUTO};
@@ -32,6 +32,7 @@ struct Options {
   int graph_calls = 0;  ///< 0: eager
   Average average = Average::max;
   bool registered = false;
+  bool register_given = false;
   bool unaligned = false;
   librun_device_t device = LIBRUN_DEVICE_UNSET;
   bool baseline_mpi = false;
@@ -46,6 +47,8 @@ struct Options {
   bool timestamps = false;
   bool quiet = false;
   bool osu = false;
+  bool color = false;
+  bool allow_singletons = false;
   ProgressMode progress = ProgressMode::automatic;
   bool info = false;
   bool list = false;

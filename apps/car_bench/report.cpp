@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -31,12 +32,16 @@ json environment() {
   return values;
 }
 
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
 json timing_json(const Timing& timing, std::uint64_t size_bytes, int world) {
-  return {{"time", timing.median_us},
-          {"alg_bw", timing.alg_gbps(size_bytes)},
-          {"bus_bw", timing.bus_gbps(size_bytes, world)},
+  return {{"time", rounded(timing.median_us)},
+          {"alg_bw", rounded(timing.alg_gbps(size_bytes))},
+          {"bus_bw", rounded(timing.bus_gbps(size_bytes, world))},
           {"percentiles_us",
-           {{"p5", timing.p5_us}, {"p50", timing.median_us}, {"p95", timing.p95_us}}}};
+           {{"p5", rounded(timing.p5_us)},
+            {"p50", rounded(timing.median_us)},
+            {"p95", rounded(timing.p95_us)}}}};
 }
 
 json result_json(const Result& r, int world) {
@@ -53,7 +58,9 @@ json result_json(const Result& r, int world) {
   row["in_place"]["nwrong"] = r.in_place.wrong;
   if (r.mpi) {
     row["baseline"]["mpi"] = timing_json(*r.mpi, r.size_bytes, world);
-    row["baseline"]["mpi"]["ratio"] = r.out_of_place.median_us / r.mpi->median_us;
+    row["baseline"]["mpi"]["type"] = type_text(is_half(r.dtype) ? LIBRUN_FLOAT32 : r.dtype);
+    row["baseline"]["mpi"]["ratio"] =
+        r.mpi->median_us > 0 ? rounded(r.out_of_place.median_us / r.mpi->median_us) : 0;
   }
   return row;
 }

@@ -11,6 +11,11 @@
 
 namespace car::bench {
 
+/// MPI has no 16-bit floats.
+constexpr bool is_half(librun_dtype_t dtype) {
+  return dtype == LIBRUN_FLOAT16 || dtype == LIBRUN_BFLOAT16;
+}
+
 /// One way to call, at one size. Times in microseconds of one call.
 struct Timing {
   double median_us = 0;

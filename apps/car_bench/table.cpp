@@ -52,8 +52,8 @@ std::string type_text(librun_dtype_t dtype) {
 std::string header_text(const Options& o, const std::vector<RankPlace>& places) {
   if (o.osu) return "# librun all-reduce latency\n# Size          Avg Latency(us)\n";
   std::string text = fmt::format(
-      "# {}\n# {} ranks, {} to {} bytes, {}, {}, times {}\n#\n", version_text(), places.size(),
-      o.min_bytes, o.max_bytes,
+      "# {}\n# {} {}, {} to {} bytes, {}, {}, times {}\n#\n", version_text(), places.size(),
+      places.size() == 1 ? "rank" : "ranks", o.min_bytes, o.max_bytes,
       o.graph_calls ? fmt::format("graphs of {} calls", o.graph_calls) : std::string("eager"),
       o.registered ? "registered buffers" : "plain buffers", average_text(o.average));
   for (std::size_t rank = 0; rank < places.size(); ++rank)
@@ -69,6 +69,8 @@ std::string header_text(const Options& o, const std::vector<RankPlace>& places) 
       "", "out-of-place", "in-place", "size", "count", "type", "redop", "root", "time", "algbw",
       "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", more, "(B)", "(elements)", "", "", "",
       "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)");
+  if (o.baseline_mpi && std::any_of(o.dtypes.begin(), o.dtypes.end(), is_half))
+    text += "# MPI has no 16-bit floats: mpi(us) is MPI_FLOAT of the same count\n";
   return text;
 }
 
@@ -86,7 +88,8 @@ std::string row_text(const Options& o, const Result& r, int world) {
   if (o.stats)
     row += fmt::format(" {:>9} {:>9}", number(r.out_of_place.p5_us), number(r.out_of_place.p95_us));
   if (o.timestamps) row += fmt::format("  {:%H:%M:%S}", fmt::localtime(std::time(nullptr)));
-  return row + "\n";
+  const bool red = o.color && r.out_of_place.wrong + r.in_place.wrong > 0;
+  return red ? "\033[31m" + row + "\033[0m\n" : row + "\n";
 }
 
 std::uint64_t total_wrong(const std::vector<Result>& results) {

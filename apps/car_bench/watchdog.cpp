@@ -25,11 +25,14 @@ Watchdog::~Watchdog() {
 void Watchdog::doing(std::string what) {
   const std::lock_guard lock(mutex_);
   what_ = std::move(what);
+  since_ = std::chrono::steady_clock::now();
 }
 
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
-  if (wake_.wait_for(lock, limit_, [this] { return done_; })) return;
+  while (!done_ && std::chrono::steady_clock::now() < since_ + limit_)
+    wake_.wait_until(lock, since_ + limit_);
+  if (done_) return;
   fmt::print(stderr, "car_bench: rank {}: not done after {} s (-T): {}\n", rank_, limit_.count(),
              what_);
   std::fflush(stderr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a run that takes too long, and says where it was.
+// Ends a run of which one step takes too long, and says which.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// What the run does now, for the message.
+  /// Starts the next step, named for the message.
   void doing(std::string what);
 
  private:
@@ -27,7 +27,8 @@ class Watchdog {
   int rank_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::string what_ = "start";
+  std::string what_ = "start up";
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   bool done_ = false;
   std::thread thread_;
 };

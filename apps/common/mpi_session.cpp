@@ -2,26 +2,43 @@
 #include "common/mpi_session.hpp"
 
 #include <cstdlib>
+#include <thread>
 
 namespace car {
 
 MpiSession::MpiSession(int* argc, char*** argv) {
   int provided = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  MPI_Comm_size(MPI_COMM_WORLD, &world_);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+  MPI_Comm_rank(comm_, &rank_);
+  MPI_Comm_size(comm_, &world_);
 }
 
 MpiSession::~MpiSession() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (!finalized) MPI_Finalize();
+  if (finalized) return;
+  MPI_Comm_free(&comm_);
+  MPI_Finalize();
 }
 
 int MpiSession::agree(int exit_code) const {
-  int highest = exit_code;
-  MPI_Allreduce(&exit_code, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  return highest;
+  return settle(exit_code, std::chrono::hours(24 * 365))->exit_code;
+}
+
+std::optional<MpiSession::Verdict> MpiSession::settle(int exit_code,
+                                                      std::chrono::milliseconds limit) const {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const Verdict mine{exit_code, rank_};
+  Verdict all = mine;
+  MPI_Request request;
+  MPI_Iallreduce(&mine, &all, 1, MPI_2INT, MPI_MAXLOC, comm_, &request);
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) return all;
+    if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 std::string wrong_launcher(int world) {

@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 namespace car {
@@ -23,7 +25,16 @@ class MpiSession {
   /// The highest code of all ranks, on all ranks. Collective.
   int agree(int exit_code) const;
 
+  struct Verdict {
+    int exit_code;  ///< the highest of all ranks
+    int rank;       ///< the lowest rank that has it
+  };
+  /// The same for a rank that failed and does not know whether its peers can come: nothing when
+  /// they did not within `limit`.
+  std::optional<Verdict> settle(int exit_code, std::chrono::milliseconds limit) const;
+
  private:
+  MPI_Comm comm_ = MPI_COMM_NULL;  // a rank that settles must not meet MPI_COMM_WORLD's traffic
   int rank_ = 0;
   int world_ = 1;
 };

@@ -7,7 +7,7 @@ LIBRUN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Everything that librun needs, on Debian 12 and Ubuntu 24.04.
 # shellcheck disable=SC2034  # used by the scripts that source this
 LIBRUN_PACKAGES=(g++ cmake ninja-build pkg-config make python3 openmpi-bin libopenmpi-dev
-  libcli11-dev libspdlog-dev libfmt-dev catch2 nlohmann-json3-dev)
+  libcli11-dev libspdlog-dev libfmt-dev catch2 nlohmann-json3-dev bats)
 
 say() { printf '# %s\n' "$*" >&2; }
 die() {
@@ -42,7 +42,7 @@ install_packages() {
       become=(sudo -n)
     else
       say "these packages are missing; type this, then run me again:"
-      printf 'sudo apt-get install --no-install-recommends %s\n' "${missing[*]}" >&2
+      printf 'sudo apt-get update && sudo apt-get install --no-install-recommends %s\n' "${missing[*]}" >&2
       exit 3
     fi
   fi
@@ -50,7 +50,7 @@ install_packages() {
   local log
   log=$(mktemp)
   local install=("${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y
-    --no-install-recommends "${missing[@]}")
+    -o DPkg::Lock::Timeout=300 --no-install-recommends "${missing[@]}")
   if ! "${install[@]}" >"$log" 2>&1; then
     # The lists may be old or absent.
     "${become[@]}" apt-get update >>"$log" 2>&1 || true
@@ -62,26 +62,28 @@ install_packages() {
   rm -f "$log"
 }
 
-# build_preset PRESET [CMAKE ARGUMENT...] : configures on the first run and builds, quietly.
+# build_preset PRESET [TARGET] : configures on the first run and builds, quietly.
 build_preset() {
   local preset=$1
-  shift
+  local target=()
+  [ $# -eq 1 ] || target=(--target "$2")
   local dir=$LIBRUN_ROOT/build/$preset
   mkdir -p "$dir"
   local log=$dir/build.log
-  if [ ! -f "$dir/build.ninja" ] || [ $# -gt 0 ]; then
+  if [ ! -f "$dir/build.ninja" ]; then
     say "configuring build/$preset"
-    (cd "$LIBRUN_ROOT" && cmake --preset "$preset" "$@") >"$log" 2>&1 || {
+    (cd "$LIBRUN_ROOT" && cmake --preset "$preset") >"$log" 2>&1 || {
       cat "$log" >&2
       die "cmake failed: see $log"
     }
   fi
-  [ -f "$dir/.built" ] || say "building build/$preset (the first time takes some minutes)"
-  cmake --build "$dir" >"$log" 2>&1 || {
+  local built=$dir/.built${2:+_$2}
+  [ -f "$built" ] || say "building ${2:-everything} in build/$preset (the first time takes minutes)"
+  (cd "$LIBRUN_ROOT" && cmake --build --preset "$preset" "${target[@]}") >"$log" 2>&1 || {
     grep -E -A6 'error|FAILED' "$log" | head -n 60 >&2
     die "the build failed: see $log"
   }
-  touch "$dir/.built"
+  touch "$built"
 }
 
 # Open MPI asks root to say twice that it is meant.

@@ -109,6 +109,12 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
       lost.reset();
     const bool given_up = lost && now >= lost_until;
     if (given_up || now > deadline) {
+      if (all_arrived) {
+        // Every record is here; only the own one is still on its way to somebody slow.
+        result.records = flight->theirs;
+        flight.release();
+        return result;
+      }
       if (given_up) result.event = lost;
       for (std::size_t peer = 0; peer < world; ++peer)
         if (!arrived[peer]) result.missing.push_back(static_cast<int>(peer));

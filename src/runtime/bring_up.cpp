@@ -110,14 +110,14 @@ void Communicator::bring_up(Phases& phases, bool selftest) {
     // Alone there is nobody to link to.
     if (world() > 1)
       links_ = ipc::Links(
-          rank(), listener.connect_all(rank(), addresses, hellos[0].token, phases.deadline()));
+          rank(), listener.connect_all(rank(), addresses, hellos[0].token, phases.work_deadline()));
   });
   pass_descriptors(phases);
   phases.run("table", [&](Ballot&) { write_table(); });
   prove_mappings(phases);
   if (!selftest) return;
   set_gate(kGateOpen);
-  phases.run("selftest", [&](Ballot&) { run_selftest(); });
+  phases.run("selftest", [&](Ballot&) { run_selftest(phases.work_deadline()); });
 }
 
 // The arena's descriptor goes first, then those of registered segments, a few a round: both sides
@@ -146,7 +146,8 @@ void Communicator::pass_descriptors(Phases& phases) {
     phases.run("open", [&](Ballot&) {
       for (int peer = 0; peer < world(); ++peer)
         if (peer != rank())
-          receive_from(peer, places[static_cast<std::size_t>(peer)], begin, end, phases.deadline());
+          receive_from(peer, places[static_cast<std::size_t>(peer)], begin, end,
+                       phases.work_deadline());
     });
     if (phases.corrupted() && begin == 0)
       decoys_.emplace_back(device_, Memory::local, settings_.arena_bytes);
@@ -194,8 +195,16 @@ void Communicator::prove_mappings(Phases& phases) {
   phases.run("prove", [&](Ballot&) { proof.check(); });
 }
 
-void Communicator::run_selftest() {
+// All algorithms run, whatever the first ones gave: a rank that left early would be waited for.
+void Communicator::run_selftest(ipc::Deadline deadline) {
   if (world() == 1) return;
+  const std::uint64_t call_wait_ns = control_->wait_ns;
+  control_->wait_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(deadline -
+                                                           std::chrono::steady_clock::now())
+          .count(),
+      1));
+  std::optional<Error> first_error;
   for (const SelftestCase& test : selftest_cases()) {
     SelftestData data(rank(), world());
     AllReduceArgs args =
@@ -205,15 +214,20 @@ void Communicator::run_selftest() {
     args.reject = Reject::none;  // a forced zero_copy refuses plain memory
     words_->outcome = 0;
     device_->launch(args, nullptr);
-    if (!device_->drain(nullptr, std::chrono::steady_clock::now() + settings_.timeout))
-      throw Error(LIBRUN_TIMEOUT, rank(),
-                  fmt::format("{}: the self-test of {} did not end in time.", who(), test.name));
-    if (words_->outcome != 0)
-      throw Error(LIBRUN_TIMEOUT, static_cast<int>(words_->rank),
-                  fmt::format("{}: the self-test of {} waited for rank {} in vain.", who(),
-                              test.name, words_->rank));
-    data.verify(who() + ": the self-test of " + test.name);
+    const bool ended = device_->drain(nullptr, deadline) && words_->outcome == 0;
+    try {
+      if (!ended)
+        throw Error(LIBRUN_TIMEOUT, static_cast<int>(words_->rank),
+                    fmt::format("{}: the self-test of {} waited for rank {} in vain.", who(),
+                                test.name, words_->rank));
+      data.verify(who() + ": the self-test of " + test.name);
+    } catch (const Error& error) {
+      if (!first_error) first_error = error;
+      if (!ended) break;  // the peer will not come to the others either
+    }
   }
+  control_->wait_ns = call_wait_ns;
+  if (first_error) throw Error(*first_error);
 }
 
 void Communicator::become_active() {

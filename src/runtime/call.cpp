@@ -98,6 +98,8 @@ AllReduceArgs Communicator::make_args(const CallArguments& call) const {
   args.check = settings_.check;
   args.reject = inspect(call);
   args.send_slot = args.recv_slot = -1;
+  // Refused or not, stepped meets its peers in agreements: this must not depend on the arguments.
+  if (settings_.algo == LIBRUN_ALGO_STEPPED) args.body = Body::stage_publish;
   if (args.reject != Reject::none) return args;
 
   const std::size_t size_bytes = call.count * element_bytes(call.dtype);
@@ -195,11 +197,11 @@ void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
     part.recv += done * element;
     part.count = std::min<std::size_t>(chunk_count, args.count - done);
     device_->launch(part, stream);
-    device_->drain(stream, phases.deadline());
+    device_->drain(stream, phases.work_deadline());
     barrier("published");
     part.body = Body::stage_reduce;
     device_->launch(part, stream);
-    device_->drain(stream, phases.deadline());
+    device_->drain(stream, phases.work_deadline());
     if (words_->outcome != 0) finish_launch(args);
     barrier("reduced");
   }

@@ -107,7 +107,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                     std::size_t end, ipc::Deadline deadline);
   void write_table();
   void prove_mappings(Phases& phases);
-  void run_selftest();
+  void run_selftest(ipc::Deadline deadline);
   void become_active();
 
   // transitions.cpp

@@ -14,9 +14,18 @@ namespace librun {
 class Phases {
  public:
   Phases(Request request, ipc::Exchange& exchange, ipc::Watch watch, ipc::Deadline deadline)
-      : request_(request), exchange_(exchange), watch_(std::move(watch)), deadline_(deadline) {}
+      : request_(request), exchange_(exchange), watch_(std::move(watch)), deadline_(deadline) {
+    if (!ipc::mpi_usable())
+      throw Rejection(LIBRUN_MPI, exchange.rank(), "MPI is not running.",
+                      "make collective calls before MPI_Finalize.");
+  }
 
-  ipc::Deadline deadline() const { return deadline_; }
+  /// For waits within the work of a phase: half of what is left, so that the agreement after a wait
+  /// in vain still has time to tell everybody why.
+  ipc::Deadline work_deadline() const {
+    const auto now = std::chrono::steady_clock::now();
+    return now + (deadline_ - now) / 2;
+  }
   const std::vector<librun_phase_t>& timings() const { return timings_; }
   /// Whether LIBRUN_FAULT asked to corrupt what the last phase made.
   bool corrupted() const { return corrupted_; }

@@ -77,7 +77,7 @@ void Communicator::map_places(const Buffer& buffer, Phases& phases) {
     for (int peer = 0; peer < world(); ++peer)
       if (peer != rank())
         receive_from(peer, {buffer.places[static_cast<std::size_t>(peer)]}, 0, 1,
-                     phases.deadline());
+                     phases.work_deadline());
   });
 }
 

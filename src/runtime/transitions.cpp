@@ -75,7 +75,7 @@ void Communicator::take_down(Phases& phases) {
     // Peers close their links after the last phase: by then nobody may take that for a death.
     monitor_.stop();
     if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
-    if (!device_->drain(nullptr, phases.deadline()))
+    if (!device_->drain(nullptr, phases.work_deadline()))
       throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
   });
   phases.run("close", [&](Ballot&) {

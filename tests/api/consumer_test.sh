@@ -23,9 +23,7 @@ cmake --build "$work/cmake" >>"$work/log" 2>&1 || {
   exit 1
 }
 
-# The prefix of the .pc file is the one of the configuration, not of this installation.
 cp -r "$root/examples" "$work/make"
-sed -i "s|^prefix=.*|prefix=$work/prefix|" "$libdir/pkgconfig/librun.pc"
 make -C "$work/make" PKG_CONFIG_PATH="$libdir/pkgconfig" >"$work/log" 2>&1 || {
   cat "$work/log"
   exit 1

@@ -49,8 +49,7 @@ TEST_CASE("one value, and arrays of several types") {
 TEST_CASE("an error holds code, rank, text and hint") {
   librun::Communicator comm(MPI_COMM_WORLD);
   float values[8] = {};
-  const librun::Error error =
-      error_of([&] { comm.all_reduce(values, values + 1, 4); });
+  const librun::Error error = error_of([&] { comm.all_reduce(values, values + 1, 4); });
   CHECK(error.code() == LIBRUN_INVALID_ARGUMENT);
   CHECK(error.rank() == 0);
   CHECK(contains(error.text(), "overlap"));

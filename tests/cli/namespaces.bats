@@ -36,10 +36,9 @@ bench() { echo "exec $BIN/car_bench -b 1K -e 64K -f 8 -n 2 -w 1"; }
   says "0 OK"
 }
 
-@test "B40 a network namespace for one rank: all are told what to do" {
-  [ -z "${NO_UNSHARE:-}" ] || skip "unshare is not allowed here"
-  # The process joins its own network only after MPI has connected: so a hook does it, by fault.
-  LIBRUN_FAULT=create_after_hello@3:corrupt run -3 mpi 4 car_bench -b 1K -e 1K -n 1
-  says "rank 3"
-  says "one node"
+@test "B40 a rank that is elsewhere: all are told what to do" {
+  # A second machine is hard to come by: the fault makes rank 3 say that it is on one.
+  LIBRUN_FAULT=create_before_hello@3:corrupt run -3 mpi 4 car_bench -b 1K -e 1K -n 1
+  says "rank 3 is on host"
+  says "within one node"
 }

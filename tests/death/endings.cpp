@@ -15,9 +15,7 @@ namespace {
 int rank = 0;
 int world = 0;
 
-bool sum_works(librun::Communicator& comm) {
-  return comm.all_reduce(1) == world;
-}
+bool sum_works(librun::Communicator& comm) { return comm.all_reduce(1) == world; }
 
 int finalize(bool good) {
   MPI_Finalize();

@@ -11,8 +11,17 @@ tag=left_behind_$$
 before=$(entries)
 failures=0
 
-# processes: those that carry our mark in their environment.
-processes() { grep -l -z "^MARK=$tag$" /proc/[0-9]*/environ 2>/dev/null | wc -l; }
+# marked: the processes that carry our mark in their environment.
+marked() { grep -l -s -z "^MARK=$tag$" /proc/[0-9]*/environ | cut -d / -f 3; }
+processes() { marked | wc -l; }
+# connected: how many of them have the memory of three peers mapped, and their own.
+connected() {
+  local n=0 pid
+  for pid in $(marked); do
+    [ "$(grep -c -s '/memfd:' "/proc/$pid/maps")" -ge 4 ] && n=$((n + 1))
+  done
+  echo $n
+}
 
 check() {
   for _ in $(seq 100); do
@@ -30,14 +39,16 @@ check() {
   fi
 }
 
-# start: the job in the background, until its ranks are up.
+# start: the job in the background, until all ranks have mapped each other.
 start() {
-  MARK=$tag "${launch[@]}" -x MARK "$survivors" stop 1000 >/dev/null 2>&1 &
+  MARK=$tag "${launch[@]}" -x MARK "$survivors" run 1000 >/dev/null 2>&1 &
   job=$!
   for _ in $(seq 100); do
-    [ "$(grep -l -s survivors /proc/[0-9]*/comm | wc -l)" -ge 4 ] && break
+    [ "$(connected)" -eq 4 ] && return
     sleep 0.1
   done
+  echo "FAILED: the ranks did not connect"
+  failures=1
 }
 
 for signal in INT TERM KILL; do
@@ -47,7 +58,7 @@ for signal in INT TERM KILL; do
   check "SIG$signal to the launcher"
 done
 MARK=$tag "${launch[@]}" -x MARK -x LIBRUN_FAULT=create_after_exchange@1:die \
-  "$survivors" stop 1000 >/dev/null 2>&1
+  "$survivors" run 1000 >/dev/null 2>&1
 check "a death within create"
 MARK=$tag "${launch[@]}" -x MARK "$survivors" kill 1000 >/dev/null 2>&1
 check "a death in a call"

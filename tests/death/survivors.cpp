@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that lose one of them in the middle of a loop, and report what they were told and when.
-// usage: survivors kill|exit|stop [count [suspended]]
+// usage: survivors kill|exit|stop|run [count]; run: nobody is lost
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -62,23 +62,25 @@ bool sum(librun::Communicator& comm, std::vector<float>& data, int world) {
     }
     const auto closing = Clock::now();
     const librun_status_t closed = librun_comm_close(comm.get());
-    std::printf("survivor %d after_ms %lld status \"%s\" culprit %d again \"%s\" close \"%s\" "
-                "close_ms %lld text %s\n",
-                rank, late_ms, librun_status_string(error.code()), error.rank(), again.c_str(),
-                librun_status_string(closed), milliseconds(Clock::now() - closing), error.what());
+    std::printf(
+        "survivor %d after_ms %lld status \"%s\" culprit %d again \"%s\" close \"%s\" "
+        "close_ms %lld text %s\n",
+        rank, late_ms, librun_status_string(error.code()), error.rank(), again.c_str(),
+        librun_status_string(closed), milliseconds(Clock::now() - closing), error.what());
     std::fflush(stdout);
   }
   // MPI_Finalize would wait for the rank that is gone.
   ::_exit(0);
 }
 
-int run_stop(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
-             Clock::time_point moment) {
+/// @param stops whether the victim is stopped for a while
+int run_on(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
+           Clock::time_point moment, bool stops) {
   std::vector<pid_t> pids(static_cast<std::size_t>(world));
   const pid_t mine = ::getpid();
   MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, pids.data(), sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
   std::thread stopper;
-  if (rank == 0)
+  if (stops && rank == 0)
     stopper = std::thread([&] {
       std::this_thread::sleep_until(moment);
       ::kill(pids[kVictim], SIGSTOP);
@@ -93,7 +95,7 @@ int run_stop(librun::Communicator& comm, std::vector<float>& data, int rank, int
   }
   if (stopper.joinable()) stopper.join();
   comm.close();
-  std::printf("rank %d: %s after a stop\n", rank, good ? "exact" : "WRONG SUM");
+  std::printf("rank %d: %s to the end\n", rank, good ? "exact" : "WRONG SUM");
   std::fflush(stdout);
   MPI_Finalize();
   return good ? 0 : 1;
@@ -113,7 +115,8 @@ int main(int argc, char** argv) {
   librun::Communicator comm(MPI_COMM_WORLD);
   std::vector<float> data(count);
   const auto moment = agree_on_moment();
-  if (mode == "stop") return run_stop(comm, data, rank, world, moment);
+  if (mode == "stop" || mode == "run")
+    return run_on(comm, data, rank, world, moment, mode == "stop");
 
   if (rank == kVictim) {
     std::thread([moment, mode] {

@@ -145,8 +145,7 @@ TEST_CASE("B44 chained in-place calls and back-to-back sizes") {
 
 TEST_CASE("B43 a count of zero needs no buffers") {
   librun::Communicator comm = create();
-  CHECK_OK(
-      librun_all_reduce(comm.get(), nullptr, nullptr, 0, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr));
+  CHECK_OK(librun_all_reduce(comm.get(), nullptr, nullptr, 0, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr));
   CHECK(sum_difference(comm, 1) == "");
   CHECK_OK(librun_comm_close(comm.get()));
 }

@@ -95,7 +95,8 @@ TEST_CASE("B28 pointers that are not aligned to their type") {
 TEST_CASE("B44 buffers that overlap in part") {
   for (const std::size_t shift : {4, 2000})
     check_refused("overlap", [shift](Arguments& arguments) {
-      arguments.recv = const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)) + shift;
+      arguments.recv =
+          const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)) + shift;
       arguments.count = 510;
     });
 }
@@ -106,18 +107,19 @@ TEST_CASE("B43 impossible counts") {
 }
 
 TEST_CASE("types and operations that do not exist") {
-  check_refused("type",
-                [](Arguments& arguments) { arguments.dtype = static_cast<librun_dtype_t>(LIBRUN_DTYPE_COUNT); });
+  check_refused("type", [](Arguments& arguments) {
+    arguments.dtype = static_cast<librun_dtype_t>(LIBRUN_DTYPE_COUNT);
+  });
   check_refused("type",
                 [](Arguments& arguments) { arguments.dtype = static_cast<librun_dtype_t>(15); });
-  check_refused("operation",
-                [](Arguments& arguments) { arguments.op = static_cast<librun_op_t>(LIBRUN_OP_COUNT); });
+  check_refused("operation", [](Arguments& arguments) {
+    arguments.op = static_cast<librun_op_t>(LIBRUN_OP_COUNT);
+  });
 }
 
 TEST_CASE("B17 count differs") {
-  check_mismatch({"409600", "409598"}, [](Arguments& arguments) {
-    arguments.count = rank() == 1 ? 409600 : 409598;
-  });
+  check_mismatch({"409600", "409598"},
+                 [](Arguments& arguments) { arguments.count = rank() == 1 ? 409600 : 409598; });
   check_mismatch({"1000", "0"}, [](Arguments& arguments) {
     if (rank() == 0) arguments.count = 0;
   });
@@ -165,8 +167,8 @@ TEST_CASE("B17 in place on one rank only is legal") {
   std::vector<std::int32_t> send(3000, rank() + 1);
   std::vector<std::int32_t> recv(3000);
   std::int32_t* out = rank() == world() - 1 ? send.data() : recv.data();
-  CHECK_OK(librun_all_reduce(comm.get(), send.data(), out, 3000, LIBRUN_INT32, LIBRUN_SUM,
-                             nullptr));
+  CHECK_OK(
+      librun_all_reduce(comm.get(), send.data(), out, 3000, LIBRUN_INT32, LIBRUN_SUM, nullptr));
   CHECK(std::count(out, out + 3000, world() * (world() + 1) / 2) == 3000);
   CHECK_OK(librun_comm_close(comm.get()));
 }
@@ -219,14 +221,11 @@ TEST_CASE("create names a bad variable, its value and what it takes") {
     const char* value;
     const char* accepted;
   };
-  const Row rows[] = {{"LIBRUN_ALGO", "fastest", "two_shot"},
-                      {"LIBRUN_TIMEOUT_MS", "soon", "ms"},
-                      {"LIBRUN_TIMEOUT_MS", "-1", "ms"},
-                      {"LIBRUN_ARENA_BYTES", "12Q", "bytes"},
-                      {"LIBRUN_ARENA_BYTES", "1K", "64K"},
-                      {"LIBRUN_DEVICE", "tpu", "host"},
-                      {"LIBRUN_CHECK", "yes", "0|1"},
-                      {"LIBRUN_FAULT", "nonsense", "<point>@<rank>"}};
+  const Row rows[] = {
+      {"LIBRUN_ALGO", "fastest", "two_shot"}, {"LIBRUN_TIMEOUT_MS", "soon", "ms"},
+      {"LIBRUN_TIMEOUT_MS", "-1", "ms"},      {"LIBRUN_ARENA_BYTES", "12Q", "bytes"},
+      {"LIBRUN_ARENA_BYTES", "1K", "64K"},    {"LIBRUN_DEVICE", "tpu", "host"},
+      {"LIBRUN_CHECK", "yes", "0|1"},         {"LIBRUN_FAULT", "nonsense", "<point>@<rank>"}};
   for (const Row& row : rows) {
     INFO(row.name << "=" << row.value);
     const ScopedEnv env{{row.name, row.value}};

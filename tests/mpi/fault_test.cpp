@@ -29,7 +29,8 @@ void check_error(librun_status_t status, const std::string& point) {
 }
 
 /// The point without its call: "before_hello" of "create_before_hello".
-std::vector<std::string> points(const std::string& call, std::initializer_list<const char*> phases) {
+std::vector<std::string> points(const std::string& call,
+                                std::initializer_list<const char*> phases) {
   std::vector<std::string> all;
   for (const char* phase : phases)
     for (const char* side : {"_before_", "_after_"}) all.push_back(call + side + phase);
@@ -40,8 +41,8 @@ std::vector<std::string> points(const std::string& call, std::initializer_list<c
 
 TEST_CASE("create fails alike on all ranks, in whatever phase") {
   const ProcessHoldings before = process_holdings();
-  for (const std::string& point : points("create", {"hello", "connect", "exchange", "open", "table",
-                                                    "prove", "selftest"})) {
+  for (const std::string& point :
+       points("create", {"hello", "connect", "exchange", "open", "table", "prove", "selftest"})) {
     INFO(point);
     const ScopedEnv env{{"LIBRUN_FAULT", fault_at(point, "fail")}};
     librun_comm_t handle{};

@@ -72,7 +72,7 @@ TEST_CASE("calls of one graph run in order, in place and chained") {
   std::vector<std::int64_t> b(a.size());
   std::vector<std::int64_t> c(a.size());
   comm.begin_graph();
-  comm.all_reduce(a.data(), b.data(), a.size());                // b = n * a, for equal a
+  comm.all_reduce(a.data(), b.data(), a.size());  // b = n * a, for equal a
   for (int i = 0; i < 4; ++i) comm.all_reduce(b.data(), b.data(), b.size());
   comm.all_reduce(b.data(), c.data(), b.size(), LIBRUN_MAX);
   librun::Graph graph = comm.end_graph();
@@ -157,9 +157,9 @@ TEST_CASE("a bad call during a capture is refused and not recorded") {
   float values[4] = {1, 1, 1, 1};
   float result = 0;
   CHECK_OK(librun_graph_begin(comm.get(), nullptr));
-  CHECK_STATUS(librun_all_reduce(comm.get(), values, values + 1, 2, LIBRUN_FLOAT32, LIBRUN_SUM,
-                                 nullptr),
-               LIBRUN_INVALID_ARGUMENT);
+  CHECK_STATUS(
+      librun_all_reduce(comm.get(), values, values + 1, 2, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr),
+      LIBRUN_INVALID_ARGUMENT);
   CHECK_OK(librun_all_reduce(comm.get(), values, &result, 1, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr));
   librun_graph_t graph{};
   CHECK_OK(librun_graph_end(comm.get(), nullptr, &graph));

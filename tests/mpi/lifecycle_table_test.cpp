@@ -37,15 +37,20 @@ struct Subject {
 
   void enter(librun_state_t state) {
     switch (state) {
-      case LIBRUN_SUSPENDED: CHECK_OK(librun_suspend(comm.get(), -1)); break;
-      case LIBRUN_CLOSED: CHECK_OK(librun_comm_close(comm.get())); break;
+      case LIBRUN_SUSPENDED:
+        CHECK_OK(librun_suspend(comm.get(), -1));
+        break;
+      case LIBRUN_CLOSED:
+        CHECK_OK(librun_comm_close(comm.get()));
+        break;
       case LIBRUN_FAILED_STATE:
         barrier();
         if (rank() == 0) CHECK_OK(librun_abort(comm.get(), "the test says so"));
         CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
         barrier();
         break;
-      default: break;
+      default:
+        break;
     }
     REQUIRE(comm.state() == state);
   }
@@ -97,9 +102,8 @@ const Row kRows[] = {
      kState},
     {"resume", [](Subject& s) { return librun_resume(s.comm.get(), -1); }, kThere, kOk, kFailed,
      kState},
-    {"resume_on",
-     [](Subject& s) { return librun_resume_on(s.comm.get(), MPI_COMM_WORLD, -1); }, kThere, kOk,
-     kFailed, kState},
+    {"resume_on", [](Subject& s) { return librun_resume_on(s.comm.get(), MPI_COMM_WORLD, -1); },
+     kThere, kOk, kFailed, kState},
     {"abort", [](Subject& s) { return librun_abort(s.comm.get(), "again"); }, kOk, kOk, kOk, kOk},
     {"check", [](Subject& s) { return librun_check(s.comm.get()); }, kOk, kOk, kFailed, kOk},
     {"close", [](Subject& s) { return librun_comm_close(s.comm.get()); }, kOk, kOk, kOk, kOk},

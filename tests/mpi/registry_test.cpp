@@ -134,9 +134,8 @@ TEST_CASE("zero_copy that is forced on memory that is not registered") {
   librun::Communicator comm = create(config_of(LIBRUN_ALGO_ZERO_COPY));
   float value = 1;
   float sum = 0;
-  CHECK_STATUS(
-      librun_all_reduce(comm.get(), &value, &sum, 1, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr),
-      LIBRUN_INVALID_ARGUMENT);
+  CHECK_STATUS(librun_all_reduce(comm.get(), &value, &sum, 1, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr),
+               LIBRUN_INVALID_ARGUMENT);
   CHECK(contains(last_error(), "register"));
   CHECK(sum == 0);
   CHECK(comm.state() == LIBRUN_ACTIVE);

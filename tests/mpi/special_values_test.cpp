@@ -87,16 +87,14 @@ TEST_CASE("B24 16-bit sums are accumulated in fp32 and rounded once") {
 TEST_CASE("B24 the sums that rounding at each step would get wrong") {
   librun::Communicator comm = create();
   if (world() == 8) {
-    std::vector<Bytes> inputs =
-        one_value_each(LIBRUN_BFLOAT16, 1, {256, 1, 1, 1, 1, 1, 1, 0});
+    std::vector<Bytes> inputs = one_value_each(LIBRUN_BFLOAT16, 1, {256, 1, 1, 1, 1, 1, 1, 0});
     Bytes recv(2);
     CHECK_OK(librun_all_reduce(comm.get(), inputs[static_cast<std::size_t>(rank())].data(),
                                recv.data(), 1, LIBRUN_BFLOAT16, LIBRUN_SUM, nullptr));
     CHECK(first_difference(LIBRUN_BFLOAT16, recv.data(), filled(LIBRUN_BFLOAT16, 1, 262)) == "");
   }
   if (world() == 4) {
-    std::vector<Bytes> inputs =
-        one_value_each(LIBRUN_FLOAT16, 1, {60000, 60000, -60000, -59008});
+    std::vector<Bytes> inputs = one_value_each(LIBRUN_FLOAT16, 1, {60000, 60000, -60000, -59008});
     Bytes recv(2);
     CHECK_OK(librun_all_reduce(comm.get(), inputs[static_cast<std::size_t>(rank())].data(),
                                recv.data(), 1, LIBRUN_FLOAT16, LIBRUN_SUM, nullptr));

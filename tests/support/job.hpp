@@ -16,12 +16,11 @@
 #include "support/model.hpp"
 
 /// CHECKs the status of a call, and shows the library's text when it is another one.
-#define CHECK_STATUS(call, wanted)                                                    \
-  do {                                                                                \
-    const librun_status_t status_of_call = (call);                                    \
-    INFO(#call << ": " << librun_status_string(status_of_call) << ": "                \
-               << librun_last_error());                                               \
-    CHECK(status_of_call == (wanted));                                                \
+#define CHECK_STATUS(call, wanted)                                                              \
+  do {                                                                                          \
+    const librun_status_t status_of_call = (call);                                              \
+    INFO(#call << ": " << librun_status_string(status_of_call) << ": " << librun_last_error()); \
+    CHECK(status_of_call == (wanted));                                                          \
   } while (false)
 #define CHECK_OK(call) CHECK_STATUS(call, LIBRUN_OK)
 
@@ -90,8 +89,8 @@ inline std::string sum_difference(librun_comm_t comm, std::uint64_t k, std::size
                                   MPI_Comm mpi = MPI_COMM_WORLD) {
   const Bytes send = make_input(Fill::pattern, LIBRUN_FLOAT32, count, rank_in(mpi), k);
   Bytes recv(send.size());
-  const librun_status_t status = librun_all_reduce(comm, send.data(), recv.data(), count,
-                                                   LIBRUN_FLOAT32, LIBRUN_SUM, nullptr);
+  const librun_status_t status =
+      librun_all_reduce(comm, send.data(), recv.data(), count, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr);
   if (status != LIBRUN_OK) return librun_status_string(status) + (": " + last_error());
   return first_difference(
       LIBRUN_FLOAT32, recv.data(),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model itself, against values worked out by hand.
+#include "support/model.hpp"
+
 #include <cmath>
 #include <limits>
 
 #include "support/catch.hpp"
 #include "support/guarded_buffer.hpp"
-#include "support/model.hpp"
 #include "support/number_formats.hpp"
 
 using namespace librun_test;

@@ -68,8 +68,8 @@ class RankListener : public ListenerBase {
       break;
     }
     if (result.missing.empty()) return;
-    tell("rank " + std::to_string(reports->rank()) + " ends the job: rank " +
-         join(result.missing) + " did not reach the end of \"" + name + "\"\n");
+    tell("rank " + std::to_string(reports->rank()) + " ends the job: rank " + join(result.missing) +
+         " did not reach the end of \"" + name + "\"\n");
     MPI_Abort(MPI_COMM_WORLD, kAbortCode);
   }
 

@@ -32,8 +32,7 @@ struct SmallFloat {
       return std::copysign(std::ldexp(static_cast<float>(mantissa), MinExponent - MantissaBits),
                            sign);
     const auto whole = static_cast<float>(mantissa | 1u << MantissaBits);
-    return sign *
-           std::ldexp(whole, static_cast<int>(exponent) + MinExponent - 1 - MantissaBits);
+    return sign * std::ldexp(whole, static_cast<int>(exponent) + MinExponent - 1 - MantissaBits);
   }
 
   static Storage store(double value) {
@@ -44,10 +43,10 @@ struct SmallFloat {
     if (magnitude == 0) return static_cast<Storage>(sign);
     const int exponent = std::max(std::ilogb(magnitude), MinExponent);
     // In units of the last place; nearbyint rounds to nearest even.
-    auto units = static_cast<unsigned>(
-        std::nearbyint(std::ldexp(magnitude, MantissaBits - exponent)));
+    auto units =
+        static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, MantissaBits - exponent)));
     int biased = exponent - MinExponent + 1;
-    if (units < 1u << MantissaBits) biased = 0;         // subnormal
+    if (units < 1u << MantissaBits) biased = 0;             // subnormal
     if (units == 2u << MantissaBits) units /= 2, ++biased;  // rounded up into the next binade
     if (biased - 1 + MinExponent > MaxExponent) return static_cast<Storage>(sign | kInfinity);
     return static_cast<Storage>(sign | static_cast<unsigned>(biased) << MantissaBits |
@@ -74,9 +73,12 @@ T combine(librun_op_t op, T a, T b) {
     if (std::isnan(b)) return b;
   }
   switch (op) {
-    case LIBRUN_MIN: return b < a ? b : a;
-    case LIBRUN_MAX: return a < b ? b : a;
-    default: break;
+    case LIBRUN_MIN:
+      return b < a ? b : a;
+    case LIBRUN_MAX:
+      return a < b ? b : a;
+    default:
+      break;
   }
   if constexpr (std::is_integral_v<T>) {
     const auto x = static_cast<std::uint64_t>(a);
@@ -91,16 +93,26 @@ T combine(librun_op_t op, T a, T b) {
 template <class Use>
 decltype(auto) with_format(librun_dtype_t dtype, Use&& use) {
   switch (dtype) {
-    case LIBRUN_FLOAT16: return use(Half{});
-    case LIBRUN_BFLOAT16: return use(Bfloat{});
-    case LIBRUN_FLOAT64: return use(Native<double>{});
-    case LIBRUN_INT8: return use(Native<std::int8_t>{});
-    case LIBRUN_UINT8: return use(Native<std::uint8_t>{});
-    case LIBRUN_INT32: return use(Native<std::int32_t>{});
-    case LIBRUN_UINT32: return use(Native<std::uint32_t>{});
-    case LIBRUN_INT64: return use(Native<std::int64_t>{});
-    case LIBRUN_UINT64: return use(Native<std::uint64_t>{});
-    default: return use(Native<float>{});
+    case LIBRUN_FLOAT16:
+      return use(Half{});
+    case LIBRUN_BFLOAT16:
+      return use(Bfloat{});
+    case LIBRUN_FLOAT64:
+      return use(Native<double>{});
+    case LIBRUN_INT8:
+      return use(Native<std::int8_t>{});
+    case LIBRUN_UINT8:
+      return use(Native<std::uint8_t>{});
+    case LIBRUN_INT32:
+      return use(Native<std::int32_t>{});
+    case LIBRUN_UINT32:
+      return use(Native<std::uint32_t>{});
+    case LIBRUN_INT64:
+      return use(Native<std::int64_t>{});
+    case LIBRUN_UINT64:
+      return use(Native<std::uint64_t>{});
+    default:
+      return use(Native<float>{});
   }
 }
 

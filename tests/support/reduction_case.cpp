@@ -59,8 +59,8 @@ std::string run_case(librun_comm_t comm, const ReductionCase& test, const Regist
   const Bytes input = make_input(test.fill, test.dtype, test.count, rank(), test.k);
   send.assign(input);
   GuardedBuffer& result = in_place ? send : recv;
-  const librun_status_t status = librun_all_reduce(comm, send.data(), result.data(), test.count,
-                                                   test.dtype, test.op, nullptr);
+  const librun_status_t status =
+      librun_all_reduce(comm, send.data(), result.data(), test.count, test.dtype, test.op, nullptr);
   if (status != LIBRUN_OK) return librun_status_string(status) + (": " + last_error());
 
   std::string difference = first_difference(

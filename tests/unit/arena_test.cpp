@@ -7,9 +7,10 @@
 using namespace librun;
 
 TEST_CASE("the parts of an arena fit and do not overlap, for every world") {
-  const std::size_t arena_bytes =
-      GENERATE(kMinArenaBytes, std::size_t{1} << 20, std::size_t{3} << 20);
-  for (int world = 1; world <= LIBRUN_MAX_WORLD; ++world) {
+  for (int place = 0; place < 3 * LIBRUN_MAX_WORLD; ++place) {
+    const std::size_t sizes[] = {kMinArenaBytes, std::size_t{1} << 20, std::size_t{3} << 20};
+    const std::size_t arena_bytes = sizes[place % 3];
+    const int world = place / 3 + 1;
     CAPTURE(world, arena_bytes);
     const ArenaLayout layout = make_arena_layout(world, arena_bytes);
     CHECK(layout.lines[0] >= sizeof(ProofPage));
