@@ -48,12 +48,15 @@ def curves_of(reports, place):
             if "baseline" in row:
                 timings.append(("mpi", row["baseline"]["mpi"]))
             for algo, timing in timings:
-                point = (row["size"], timing["time"], timing["bus_bw"])
-                if point[0] > 0 and point[1] > 0:
-                    curves.setdefault(" ".join(label + [algo]), []).append(point)
+                if row["size"] > 0 and timing["time"] > 0:
+                    curve = curves.setdefault(" ".join(label + [algo]), {})
+                    curve.setdefault(row["size"], []).append((timing["time"], timing["bus_bw"]))
     if not curves:
         raise Problem("no results to draw")
-    return {label: sorted(points) for label, points in curves.items()}
+    # Cycles (-N), and the baseline beside each algorithm, measure a size more than once.
+    return {label: [(size, *map(statistics.median, zip(*samples)))
+                    for size, samples in sorted(curve.items())]
+            for label, curve in curves.items()}
 
 
 def phases_of(reports):

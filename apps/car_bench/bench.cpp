@@ -18,6 +18,8 @@ constexpr int kBatches = 7;
 /// Time for all batches of one way at one size.
 constexpr double kBudgetUs = 120e3;
 constexpr int kMaxIterations = 2000;
+/// A call this slow has no cold start that shows.
+constexpr double kSlowUs = 5e3;
 
 MPI_Datatype mpi_type(librun_dtype_t dtype) {
   switch (dtype) {
@@ -180,10 +182,12 @@ double Bench::combine(double us) const {
 /// The warm-up tells how long a call takes; rank 0's word counts.
 int Bench::choose_iterations(const std::vector<Way>& ways) const {
   double slowest_us = 0;
-  for (const Way& way : ways)
-    slowest_us =
-        std::max(slowest_us,
-                 time_batch(way, std::max(1, options_.warmup / way.calls_each)) * way.calls_each);
+  for (const Way& way : ways) {
+    double us = time_batch(way, 1) * way.calls_each;
+    const int more = options_.warmup ? *options_.warmup - 1 : us < kSlowUs ? 9 : 0;
+    if (more >= way.calls_each) us = time_batch(way, more / way.calls_each) * way.calls_each;
+    slowest_us = std::max(slowest_us, us);
+  }
   if (options_.iterations > 0) return options_.iterations;
   int iterations = static_cast<int>(kBudgetUs / kBatches / std::max(slowest_us, 0.01));
   iterations = std::clamp(iterations, 1, kMaxIterations);

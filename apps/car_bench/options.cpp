@@ -75,7 +75,8 @@ void add_work(CLI::App& app, Options& o) {
   const char* const work = "Work";
   add(app, work, "-n,--iters", "N", "calls of one batch [as time allows]",
       int_into(o.iterations, 1, 1 << 24));
-  add(app, work, "-w,--warmup_iters", "N", "calls before [10]", int_into(o.warmup, 0, 1 << 20));
+  add(app, work, "-w,--warmup_iters", "N", "calls before [10, or 1 if slow]",
+      [&o](const std::string& text) { o.warmup = static_cast<int>(parse_int(text, 0, 1 << 20)); });
   add(app, work, "-m,--agg_iters", "N", "calls in a row that count as one [1]",
       int_into(o.aggregate, 1, 1 << 16));
   add(app, work, "-N,--run_cycles", "N", "how often to do everything; 0: for ever [1]",
@@ -87,12 +88,12 @@ void add_work(CLI::App& app, Options& o) {
       });
   add(app, work, "-o,--op", "OP", "sum, prod, min, max or all [sum]",
       [&o](const std::string& text) { o.ops = parse_ops(text); });
-  add(app, work, "--algo", "ALGO", "ll, one_shot, two_shot, zero_copy, stepped, auto or all [auto]",
+  add(app, work, "--algo", "ALGO",
+      "auto, ll, one_shot, two_shot, zero_copy, stepped,\nor all [auto]",
       [&o](const std::string& text) { o.algos = parse_algos(text); });
   add(app, work, "-G,--graph,--cudagraph", "N", "replay a graph of N calls [0: eager]",
       int_into(o.graph_calls, 0, 1 << 16));
-  add(app, work, "-R,--register", "0|1",
-      "1: registered buffers from librun_malloc [0; 1 for zero_copy]",
+  add(app, work, "-R,--register", "0|1", "1: registered memory [0; 1 for zero_copy]",
       [&o](const std::string& text) {
         o.registered = parse_int(text, 0, 1) == 1;
         o.register_given = true;
@@ -115,7 +116,7 @@ void add_work(CLI::App& app, Options& o) {
 
 void add_output(CLI::App& app, Options& o) {
   const char* const checks = "Checks";
-  add(app, checks, "-c,--check", "N", "check every result N times [1]",
+  add(app, checks, "-c,--check", "N", "N checks before and N after the timing [1]",
       int_into(o.checks, 0, 1000));
   add(app, checks, "--min-busbw", "GB/s", "end with 1 below 90 % of this on average",
       [&o](const std::string& text) {
@@ -225,10 +226,9 @@ Parsed parse_options(int argc, char** argv) {
   add_output(app, o);
   const char* const tell = "Diagnostics";
   app.add_flag("--info", o.info, "what this build and machine are")->group(tell);
-  app.add_flag("--list", o.list, "the sizes, types, operations and algorithms, not run")
-      ->group(tell);
+  app.add_flag("--list", o.list, "what would be measured, not run")->group(tell);
   app.add_flag("--allow-singletons", o.allow_singletons,
-               "run even when the launcher's ranks do not see each other")
+               "ignore that the launcher's ranks are apart")
       ->group(tell);
   std::string env_format;
   app.add_option("--help-env", env_format, "the LIBRUN_* variables, as text or markdown")

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct Options {
   std::uint64_t max_bytes = std::uint64_t{16} << 20;
   std::uint64_t step_bytes = 0;  ///< 0: multiply by step_factor
   std::uint64_t step_factor = 2;
-  int iterations = 0;  ///< of one batch; 0: as many as the time for a size allows
-  int warmup = 10;
+  int iterations = 0;         ///< of one batch; 0: as many as the time for a size allows
+  std::optional<int> warmup;  ///< nothing: 10, or 1 where a call is slow
   int aggregate = 1;
   int cycles = 1;  ///< 0: until interrupted
   std::vector<librun_dtype_t> dtypes{LIBRUN_FLOAT32};

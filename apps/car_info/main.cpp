@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   std::string json_file;
   std::string help_env;
   bool version = false;
-  app.add_option("--json", json_file, "JSON instead of text, to FILE or to standard output")
+  app.add_option("--json", json_file, "JSON instead of text, to FILE or to stdout")
       ->type_name("FILE")
       ->expected(0, 1)
       ->default_str("-");
@@ -40,9 +40,13 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.count("--help-env") && help_env.empty()) help_env = "text";
     if (!help_env.empty()) help_env = car::env_help(help_env);
+  } catch (const CLI::CallForHelp&) {
+    if (session.is_rank0()) fmt::print("{}", app.help());
+    return car::kExitOk;
   } catch (const CLI::ParseError& error) {
-    const int code = session.is_rank0() ? app.exit(error) : error.get_exit_code();
-    return code == 0 ? car::kExitOk : car::kExitUsage;
+    if (session.is_rank0())
+      fmt::print(stderr, "car_info: {}\nTry car_info --help.\n", error.what());
+    return car::kExitUsage;
   } catch (const std::invalid_argument& error) {
     if (session.is_rank0()) fmt::print(stderr, "car_info: {}\n", error.what());
     return car::kExitUsage;

@@ -6,12 +6,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 namespace car {
 namespace {
 
 constexpr std::chrono::milliseconds kRewrittenInterval{500};
 constexpr std::chrono::seconds kPlainInterval{30};
+constexpr std::chrono::milliseconds kLetLauncherRead{30};
 
 // mpirun gives its ranks a pipe for stderr, and a terminal of its own for stdout wherever its
 // output goes: only its own stderr tells whether somebody watches.
@@ -69,6 +71,8 @@ void Progress::finish() {
   if (!line_open_) return;
   std::fputc('\n', stderr);
   std::fflush(stderr);
+  // mpirun reads stdout and stderr by turns: what follows on stdout must not overtake the new line.
+  std::this_thread::sleep_for(kLetLauncherRead);
   line_open_ = false;
   width_ = 0;
 }

@@ -99,12 +99,17 @@ Ballots vote(ipc::Exchange& exchange, const Ballot& mine, ipc::Deadline deadline
       throw Error(static_cast<librun_status_t>(ballot.status), ballot.culprit, ballot.text,
                   ballot.hint);
   check_same_phase(ballots);
-  // A failure anywhere outweighs a rejection.
+  // A rank that waited in vain tells less than the one that it waited for; a rejection, least.
+  const auto weight = [](const Ballot& ballot) {
+    if (ballot.status == LIBRUN_OK) return 0;
+    if (ballot.rejected) return 1;
+    return ballot.status == LIBRUN_TIMEOUT ? 2 : 3;
+  };
   const Ballot* worst = nullptr;
   int worst_rank = 0;
   for (std::size_t rank = 0; rank < ballots.size(); ++rank) {
     const Ballot& ballot = ballots[rank];
-    if (ballot.status == LIBRUN_OK || (worst && !(worst->rejected && !ballot.rejected))) continue;
+    if (weight(ballot) <= (worst ? weight(*worst) : 0)) continue;
     worst = &ballot;
     worst_rank = static_cast<int>(rank);
   }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the tests of the command line: BIN is the folder of the tools, MPIRUN the launcher.
-bats_require_minimum_version 1.5.0
 # shellcheck disable=SC2154  # bats sets status, output and lines
+bats_require_minimum_version 1.5.0
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
