@@ -13,6 +13,8 @@ using namespace librun_test;
 namespace {
 
 constexpr int kCulprit = 1;
+/// In some phases the others wait for the culprit in vain before they are told.
+const std::pair<const char*, std::string> kShortDeadline{"LIBRUN_TIMEOUT_MS", "4000"};
 
 std::string fault_at(const std::string& point, const std::string& action, int at = kCulprit) {
   return point + "@" + std::to_string(at) + ":" + action;
@@ -44,7 +46,7 @@ TEST_CASE("create fails alike on all ranks, in whatever phase") {
   for (const std::string& point :
        points("create", {"hello", "connect", "exchange", "open", "table", "prove", "selftest"})) {
     INFO(point);
-    const ScopedEnv env{{"LIBRUN_FAULT", fault_at(point, "fail")}};
+    const ScopedEnv env{{"LIBRUN_FAULT", fault_at(point, "fail")}, kShortDeadline};
     librun_comm_t handle{};
     const librun_status_t status = librun_comm_create(MPI_COMM_WORLD, nullptr, &handle);
     check_error(status, point);
@@ -75,7 +77,7 @@ TEST_CASE("B37 resume fails alike on all ranks, in whatever phase, and that is t
   for (const std::string& point :
        points("resume", {"hello", "connect", "exchange", "open", "table", "prove"})) {
     INFO(point);
-    const ScopedEnv env{{"LIBRUN_FAULT", fault_at(point, "fail")}};
+    const ScopedEnv env{{"LIBRUN_FAULT", fault_at(point, "fail")}, kShortDeadline};
     librun::Communicator comm = create();
     CHECK(comm.suspend());
     check_error(librun_resume(comm.get(), -1), point);
