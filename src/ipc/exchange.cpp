@@ -118,7 +118,6 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
       if (given_up) result.event = lost;
       for (std::size_t peer = 0; peer < world; ++peer)
         if (!arrived[peer]) result.missing.push_back(static_cast<int>(peer));
-      usable_ = false;
       flight.release();
       return result;
     }
@@ -130,7 +129,6 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
 
 void Exchange::tell_late_ranks(const Record& last_words) noexcept {
   if (comm_.get() == MPI_COMM_NULL || !mpi_usable()) return;
-  usable_ = false;
   auto* flight = new (std::nothrow) InFlight(static_cast<std::size_t>(world_));
   if (!flight) return;
   flight->mine = last_words;

@@ -56,7 +56,6 @@ class Exchange {
   OwnedComm comm_;
   int rank_ = 0;
   int world_ = 1;
-  bool usable_ = true;
 };
 
 }  // namespace librun::ipc

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ipc/topology.hpp"
+#include "librun/librun.h"
 #include "runtime/communicator.hpp"
 #include "runtime/live.hpp"
 #include "runtime/log.hpp"
@@ -22,12 +23,6 @@ constexpr std::uint32_t kSpinUs = 20;
 template <std::size_t N>
 void set_text(char (&field)[N], const std::string& text) {
   text.copy(field, N - 1);
-}
-
-std::string name_algo(librun_algo_t algo) {
-  static const char* const kNames[] = {"auto",     "ll",        "one_shot",
-                                       "two_shot", "zero_copy", "stepped"};
-  return kNames[algo];
 }
 
 }  // namespace
@@ -79,7 +74,7 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
                   "use the same settings on all ranks.");
     };
     differs("arena_bytes", std::to_string(theirs.arena_bytes), std::to_string(first.arena_bytes));
-    differs("algo", name_algo(theirs.algo), name_algo(first.algo));
+    differs("algo", librun_algo_name(theirs.algo), librun_algo_name(first.algo));
     differs("LIBRUN_CHECK", std::to_string(theirs.check), std::to_string(first.check));
     differs("device", std::to_string(theirs.device), std::to_string(first.device));
     cores.push_back(theirs.cores);
@@ -230,9 +225,13 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
   if (first_error) throw Error(*first_error);
 }
 
+void Communicator::start_monitor() {
+  monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
+}
+
 void Communicator::become_active() {
   set_gate(kGateOpen);
-  monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
+  start_monitor();
   state_.store(LIBRUN_ACTIVE);
   refresh_board();
 }

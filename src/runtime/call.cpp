@@ -166,20 +166,14 @@ void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
   Phases phases(Request::barrier, exchange_, watch(),
                 std::chrono::steady_clock::now() + settings_.call_timeout);
   const auto barrier = [&](const char* name) {
-    try {
+    return guarded(Request::barrier, [&] {
       return phases.run(name, [&](Ballot& mine) {
         if (args.reject != Reject::none)
           throw Rejection(LIBRUN_INVALID_ARGUMENT, rank(),
                           fmt::format("{}.", reject_text(args.reject)), reject_hint(args.reject));
         mine.put(announcement_of(args, words_->calls));
       });
-    } catch (const Rejection&) {
-      throw;
-    } catch (const Error& error) {
-      fail(error, Request::barrier);
-      failure_.take_report();
-      throw;
-    }
+    });
   };
   if (args.check || args.reject != Reject::none || args.count == 0) {
     std::vector<Announcement> calls;

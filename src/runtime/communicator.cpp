@@ -119,8 +119,7 @@ void Communicator::abort(const std::string& reason) {
 }
 
 void Communicator::check() {
-  const auto lock = enter(Call::deallocate);
-  if (state() == LIBRUN_FAILED_STATE) throw_failure();
+  const auto lock = enter(Call::check);
   if (words_->caught == 0) return;
   const std::uint64_t caught = std::exchange(words_->caught, 0);
   words_->outcome = 0;

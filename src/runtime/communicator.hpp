@@ -109,10 +109,23 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void prove_mappings(Phases& phases);
   void run_selftest(ipc::Deadline deadline);
   void become_active();
+  void start_monitor();
+
+  /// Runs collective work; whatever escapes it, but a rejection, is terminal.
+  template <class Work>
+  auto guarded(Request request, Work&& work) {
+    try {
+      return work();
+    } catch (const Rejection&) {
+      throw;
+    } catch (const Error& error) {
+      fail(error, request);
+      failure_.take_report();
+      throw;
+    }
+  }
 
   // transitions.cpp
-  template <class Transition>
-  void guarded(Request request, Transition&& transition);
   bool agree_on_state(Phases& phases, librun_state_t already);
   void take_down(Phases& phases);
   bool suspend_locked(int timeout_ms);
@@ -129,6 +142,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
   // registration.cpp
+  void agree_on_places(Buffer& buffer, bool has_slot);
   void map_places(const Buffer& buffer, Phases& phases);
   void write_slot(int slot);
 

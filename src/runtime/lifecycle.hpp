@@ -16,6 +16,7 @@ enum class Call {
   allocate,
   deallocate,
   synchronize,
+  check,
   suspend,
   resume,
   abort,

@@ -15,9 +15,15 @@ class Phases {
  public:
   Phases(Request request, ipc::Exchange& exchange, ipc::Watch watch, ipc::Deadline deadline)
       : request_(request), exchange_(exchange), watch_(std::move(watch)), deadline_(deadline) {
+    require_mpi();
+  }
+
+  /// @throws Rejection before MPI_Init and after MPI_Finalize, when any MPI call would end the
+  /// process
+  static void require_mpi() {
     if (!ipc::mpi_usable())
-      throw Rejection(LIBRUN_MPI, exchange.rank(), "MPI is not running.",
-                      "make collective calls before MPI_Finalize.");
+      throw Rejection(LIBRUN_MPI, -1, "MPI is not running.",
+                      "make collective calls between MPI_Init and MPI_Finalize.");
   }
 
   /// For waits within the work of a phase: half of what is left, so that the agreement after a wait

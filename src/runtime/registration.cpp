@@ -24,48 +24,50 @@ std::uint64_t Communicator::register_buffer(void* address, std::size_t size_byte
   // Descriptors travel on the links: the monitor must not take them for news.
   monitor_.stop();
   try {
-    if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
-    Phases phases(Request::register_, exchange_, watch(), deadline(-1));
-    const Ballots ballots = phases.run("places", [&](Ballot& mine) {
-      if (!address || size_bytes == 0)
-        throw Rejection(LIBRUN_INVALID_ARGUMENT, rank(), "the buffer is null or empty.");
-      if (!slot)
-        throw Rejection(LIBRUN_UNSUPPORTED, rank(),
-                        fmt::format("all {} slots are in use.", LIBRUN_MAX_BUFFERS),
-                        "unregister buffers that are not needed.");
-      const Located located = Allocations::instance().locate(address, size_bytes);
-      buffer.segment = located.segment;
-      BufferPlace place{};
-      if (located.segment)
-        place = {located.segment->id(), located.segment->size_bytes(), located.offset_bytes};
-      mine.put(Place{place, size_bytes});
-    });
-    for (std::size_t peer = 0; peer < ballots.size(); ++peer) {
-      const auto theirs = ballots[peer].get<Place>();
-      if (theirs.size_bytes != ballots[0].get<Place>().size_bytes)
-        throw Rejection(LIBRUN_INVALID_ARGUMENT, static_cast<int>(peer),
-                        fmt::format("register: rank {} has {} bytes, rank 0 has {}.", peer,
-                                    theirs.size_bytes, ballots[0].get<Place>().size_bytes),
-                        "register the same size on all ranks.");
-      buffer.places.push_back(theirs.place);
-      buffer.staged = buffer.staged || theirs.place.segment == 0;
-    }
-    if (!buffer.staged && world() > 1) map_places(buffer, phases);
+    guarded(Request::register_, [&] { agree_on_places(buffer, slot.has_value()); });
   } catch (const Rejection&) {
-    monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
-    throw;
-  } catch (const Error& error) {
-    fail(error, Request::register_);
-    failure_.take_report();
+    start_monitor();
     throw;
   }
   ++next_buffer_id_;
   const std::uint64_t id = buffer.id;
   registry_.insert(*slot, std::move(buffer));
   write_slot(*slot);
-  monitor_.start(links_, [this](const ipc::PeerEvent& event) { on_peer_event(event); });
+  start_monitor();
   refresh_board();
   return id;
+}
+
+/// Fills in where each rank's part lies, and maps the peers' parts when all can be.
+void Communicator::agree_on_places(Buffer& buffer, bool has_slot) {
+  if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+  Phases phases(Request::register_, exchange_, watch(), deadline(-1));
+  const Ballots ballots = phases.run("places", [&](Ballot& mine) {
+    if (!buffer.address || buffer.size_bytes == 0)
+      throw Rejection(LIBRUN_INVALID_ARGUMENT, rank(), "the buffer is null or empty.");
+    if (!has_slot)
+      throw Rejection(LIBRUN_UNSUPPORTED, rank(),
+                      fmt::format("all {} slots are in use.", LIBRUN_MAX_BUFFERS),
+                      "unregister buffers that are not needed.");
+    const Located located = Allocations::instance().locate(buffer.address, buffer.size_bytes);
+    buffer.segment = located.segment;
+    BufferPlace place{};
+    if (located.segment)
+      place = {located.segment->id(), located.segment->size_bytes(), located.offset_bytes};
+    mine.put(Place{place, buffer.size_bytes});
+  });
+  const std::uint64_t first_bytes = ballots[0].get<Place>().size_bytes;
+  for (std::size_t peer = 0; peer < ballots.size(); ++peer) {
+    const auto theirs = ballots[peer].get<Place>();
+    if (theirs.size_bytes != first_bytes)
+      throw Rejection(LIBRUN_INVALID_ARGUMENT, static_cast<int>(peer),
+                      fmt::format("register: rank {} has {} bytes, rank 0 has {}.", peer,
+                                  theirs.size_bytes, first_bytes),
+                      "register the same size on all ranks.");
+    buffer.places.push_back(theirs.place);
+    buffer.staged = buffer.staged || theirs.place.segment == 0;
+  }
+  if (!buffer.staged && world() > 1) map_places(buffer, phases);
 }
 
 void Communicator::map_places(const Buffer& buffer, Phases& phases) {
@@ -107,7 +109,7 @@ void Communicator::unregister_buffer(std::uint64_t id) {
   if (verdict(Call::unregister_buffer) == Verdict::local) {
     if (!slot) throw unknown();
   } else {
-    try {
+    guarded(Request::unregister, [&] {
       Phases phases(Request::unregister, exchange_, watch(), deadline(-1));
       const Ballots ballots = phases.run("agree", [&](Ballot& mine) {
         if (!slot) throw unknown();
@@ -118,13 +120,7 @@ void Communicator::unregister_buffer(std::uint64_t id) {
           throw Rejection(
               LIBRUN_INVALID_ARGUMENT, static_cast<int>(peer),
               fmt::format("unregister: rank {} passed another buffer than rank 0.", peer));
-    } catch (const Rejection&) {
-      throw;
-    } catch (const Error& error) {
-      fail(error, Request::unregister);
-      failure_.take_report();
-      throw;
-    }
+    });
   }
   const Buffer* buffer = registry_.at(*slot);
   for (std::size_t peer = 0; peer < buffer->places.size(); ++peer)

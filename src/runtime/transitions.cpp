@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "librun/librun.h"
 #include "runtime/communicator.hpp"
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
@@ -27,20 +28,6 @@ struct Standing {
 
 }  // namespace
 
-/// Runs a transition; whatever escapes it, but a rejection, is terminal.
-template <class Transition>
-void Communicator::guarded(Request request, Transition&& transition) {
-  try {
-    transition();
-  } catch (const Rejection&) {
-    throw;
-  } catch (const Error& error) {
-    fail(error, request);
-    failure_.take_report();
-    throw;
-  }
-}
-
 /// @return true when all ranks are in state `already`: nothing to do
 bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
   const Ballots ballots = phases.run("precheck", [&](Ballot& mine) {
@@ -59,8 +46,7 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
           fmt::format("the ranks differ: {} is {} on rank {} and {} on rank 0.", what, a, peer, b),
           "make the same calls on all ranks.");
     };
-    static const char* const kStates[] = {"active", "suspended", "failed", "closed"};
-    differs("the state", kStates[theirs.state], kStates[first.state]);
+    differs("the state", librun_state_name(theirs.state), librun_state_name(first.state));
     differs("the generation", std::to_string(theirs.generation), std::to_string(first.generation));
     differs("the digest of registered buffers", std::to_string(theirs.digest),
             std::to_string(first.digest));
@@ -123,6 +109,7 @@ bool Communicator::suspend(int timeout_ms) {
 /// The exchange on `mpi`, once all of its ranks have agreed that they are who they were.
 std::optional<ipc::Exchange> Communicator::adopt(MPI_Comm mpi, ipc::Deadline deadline) {
   if (mpi == MPI_COMM_NULL) return std::nullopt;
+  Phases::require_mpi();
   ipc::Exchange fresh(mpi, deadline);
   Phases phases(Request::resume, fresh, nullptr, deadline);
   phases.run("membership", [&](Ballot&) {
