@@ -67,12 +67,12 @@ class Handle {
 template <class T>
 constexpr librun_dtype_t dtype_of() {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
-                "no librun type for this type");
+                "no librun type for this C++ type: pass a librun_dtype_t");
   if constexpr (std::is_floating_point_v<T>) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "float and double are supported");
     return sizeof(T) == 4 ? LIBRUN_FLOAT32 : LIBRUN_FLOAT64;
   } else {
-    static_assert(sizeof(T) != 2, "16-bit integers are not supported");
+    static_assert(sizeof(T) != 2, "no librun type for 16-bit integers");
     constexpr bool is_signed = std::is_signed_v<T>;
     if constexpr (sizeof(T) == 1) return is_signed ? LIBRUN_INT8 : LIBRUN_UINT8;
     if constexpr (sizeof(T) == 4) return is_signed ? LIBRUN_INT32 : LIBRUN_UINT32;

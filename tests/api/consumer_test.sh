@@ -23,13 +23,30 @@ cmake --build "$work/cmake" >>"$work/log" 2>&1 || {
   exit 1
 }
 
+# A project that knows no C, as many are.
+mkdir "$work/cxx"
+cp "$root/examples/cg.cpp" "$root/examples/poisson.h" "$work/cxx"
+cat >"$work/cxx/CMakeLists.txt" <<'EOT'
+cmake_minimum_required(VERSION 3.25)
+project(cxx_only CXX)
+find_package(librun 0.1 REQUIRED)
+add_executable(cg cg.cpp)
+target_compile_features(cg PRIVATE cxx_std_17)
+target_link_libraries(cg PRIVATE librun::librun)
+EOT
+{ cmake -S "$work/cxx" -B "$work/cxx/build" -DCMAKE_PREFIX_PATH="$work/prefix" &&
+  cmake --build "$work/cxx/build"; } >"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+
 cp -r "$root/examples" "$work/make"
 make -C "$work/make" PKG_CONFIG_PATH="$libdir/pkgconfig" >"$work/log" 2>&1 || {
   cat "$work/log"
   exit 1
 }
 
-for program in "$work"/{cmake,make}/{cg,cg_c}; do
+for program in "$work"/{cmake,make}/{cg,cg_c} "$work/cxx/build/cg"; do
   "$@" "$program" | tee "$work/out"
   grep -q ', equal$' "$work/out"
 done
