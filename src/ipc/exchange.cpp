@@ -82,6 +82,7 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
   Backoff backoff;
   std::optional<PeerEvent> lost;
   Deadline lost_until{};
+  Deadline all_here_until{};
   std::vector<bool> arrived(world, false);
   arrived[static_cast<std::size_t>(rank_)] = true;
   for (;;) {
@@ -98,8 +99,19 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
     if (all_arrived && all_sent) break;
 
     const auto now = std::chrono::steady_clock::now();
+    if (all_arrived) {
+      // A send to a peer that has died meanwhile may never end; this phase does not need it.
+      if (now < all_here_until && now < deadline) {
+        backoff.pause();
+        continue;
+      }
+      result.records = flight->theirs;
+      flight.release();
+      return result;
+    }
+    all_here_until = now + kRecordGrace;
     if (watch && !lost) {
-      lost = watch();
+      lost = watch(arrived);
       lost_until =
           now + (lost && lost->kind == PeerEvent::Kind::lost ? kRecordGrace : kRecordGrace * 0);
     }
@@ -109,12 +121,6 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
       lost.reset();
     const bool given_up = lost && now >= lost_until;
     if (given_up || now > deadline) {
-      if (all_arrived) {
-        // Every record is here; only the own one is still on its way to somebody slow.
-        result.records = flight->theirs;
-        flight.release();
-        return result;
-      }
       if (given_up) result.event = lost;
       for (std::size_t peer = 0; peer < world; ++peer)
         if (!arrived[peer]) result.missing.push_back(static_cast<int>(peer));

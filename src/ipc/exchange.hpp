@@ -26,8 +26,9 @@ struct GatherResult {
   bool ok() const { return missing.empty() && !event; }
 };
 
-/// What to look at while waiting: the links, when there are any.
-using Watch = std::function<std::optional<PeerEvent>()>;
+/// What to look at while waiting: the links, when there are any. It is told, by rank, who has done
+/// its part already: the loss of those does not matter.
+using Watch = std::function<std::optional<PeerEvent>(const std::vector<bool>& arrived)>;
 
 /// Point to point rather than MPI_Allgather, since a collective cannot say who is missing. World is
 /// at most 64, so at most 63 small messages each way. Not thread-safe.

@@ -81,12 +81,20 @@ void Links::send_descriptor(std::uint64_t segment, std::uint64_t size_bytes, int
   }
 }
 
+Packet Links::checked(Packet packet) const {
+  if (packet.fd) return packet;
+  throw Error(LIBRUN_SYSTEM, rank_,
+              "rank " + std::to_string(rank_) + " cannot take the descriptor that rank " +
+                  std::to_string(packet.message.rank) + " passed: it has too many open files.",
+              "raise the limit of open files (ulimit -n).");
+}
+
 Packet Links::receive_descriptor(int peer, std::chrono::steady_clock::time_point deadline) {
   auto& inbox = inbox_[static_cast<std::size_t>(peer)];
   if (!inbox.empty()) {
     Packet packet = std::move(inbox.front());
     inbox.pop_front();
-    return packet;
+    return checked(std::move(packet));
   }
   const Link& link = links_[static_cast<std::size_t>(peer)];
   for (;;) {
@@ -95,7 +103,7 @@ Packet Links::receive_descriptor(int peer, std::chrono::steady_clock::time_point
       case Link::Received::closed:
         throw Error(LIBRUN_PEER_LOST, peer, lost_event(peer).text);
       case Link::Received::packet:
-        if (packet.message.type == MessageType::descriptor && packet.fd) return packet;
+        if (packet.message.type == MessageType::descriptor) return checked(std::move(packet));
         if (packet.message.type == MessageType::abort)
           throw Error(static_cast<librun_status_t>(packet.message.code), packet.message.culprit,
                       packet.message.text);
@@ -139,13 +147,19 @@ std::optional<PeerEvent> Links::read_event(int peer) {
           return PeerEvent{PeerEvent::Kind::aborted, peer,
                            static_cast<librun_status_t>(packet.message.code),
                            packet.message.culprit, packet.message.text};
-        if (packet.message.type == MessageType::descriptor && packet.fd)
-          inbox_[at].push_back(std::move(packet));
+        if (packet.message.type == MessageType::descriptor) inbox_[at].push_back(std::move(packet));
     }
   }
 }
 
-std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd) {
+std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd,
+                                     const std::vector<bool>* excused) {
+  const auto lost_peer = [&]() -> std::optional<PeerEvent> {
+    for (std::size_t at = 0; at < gone_.size(); ++at)
+      if (gone_[at] && !(excused && (*excused)[at])) return lost_event(static_cast<int>(at));
+    return std::nullopt;
+  };
+  if (auto known = lost_peer()) return known;
   std::vector<pollfd> entries;
   std::vector<int> peers;
   for (int peer = 0; peer < world(); ++peer) {
@@ -157,15 +171,12 @@ std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd) {
   if (wake_fd >= 0) entries.push_back({wake_fd, POLLIN, 0});
   if (::poll(entries.data(), entries.size(), timeout_ms) <= 0) return std::nullopt;
   // What a peer said before anything else: the loss of one is often the echo of another's failure.
-  std::optional<PeerEvent> lost;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (entries[i].revents == 0) continue;
-    if (auto event = read_event(peers[i])) {
-      if (event->kind == PeerEvent::Kind::aborted) return event;
-      if (!lost) lost = std::move(event);
-    }
+    auto event = read_event(peers[i]);
+    if (event && event->kind == PeerEvent::Kind::aborted) return event;
   }
-  return lost;
+  return lost_peer();
 }
 
 }  // namespace librun::ipc

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ipc/fork_guard.hpp"
 #include "ipc/message.hpp"
 #include "kernels/unique_handle.hpp"
 #include "librun/error.hpp"
@@ -32,7 +33,7 @@ struct Packet {
 class Link {
  public:
   Link() = default;
-  explicit Link(UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit Link(UniqueFd socket) : socket_(socket.release()) { close_in_children(fd()); }
 
   int fd() const { return socket_.get(); }
   bool open() const { return static_cast<bool>(socket_); }
@@ -46,7 +47,7 @@ class Link {
   Received receive(Packet& packet) const noexcept;
 
  private:
-  UniqueFd socket_;
+  LinkFd socket_;
 };
 
 /// The links of one rank to all its peers. Thread-safe only as said.
@@ -73,13 +74,17 @@ class Links {
   /// Best effort, to every peer. Thread-safe.
   void send_abort(librun_status_t code, int culprit, const std::string& text) const noexcept;
 
-  /// Looks for a peer that is gone or has failed, for up to `timeout_ms`. A lost peer is told once;
-  /// descriptors that come meanwhile are kept for receive_descriptor.
+  /// Looks for a peer that is gone or has failed, for up to `timeout_ms`. Descriptors that come
+  /// meanwhile are kept for receive_descriptor.
   /// @param wake_fd  also ends the wait when readable; -1: none
-  std::optional<PeerEvent> poll(int timeout_ms, int wake_fd = -1);
+  /// @param excused  by rank: whose loss does not matter; null: everybody's does
+  std::optional<PeerEvent> poll(int timeout_ms, int wake_fd = -1,
+                                const std::vector<bool>* excused = nullptr);
 
  private:
   std::optional<PeerEvent> read_event(int peer);
+  /// @throws Error{system} when the kernel could not hand the descriptor over
+  Packet checked(Packet packet) const;
 
   int rank_ = 0;
   std::vector<Link> links_;  // by rank; the own one is closed

@@ -120,6 +120,10 @@ void Listener::accept_lower(int rank, std::vector<Link>& links, const Token& tok
 
     for (;;) {
       UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket && (errno == EMFILE || errno == ENFILE))
+        throw Error(LIBRUN_SYSTEM, rank,
+                    "cannot accept a peer " + errno_text("accept4", errno) + ".",
+                    "raise the limit of open files (ulimit -n).");
       if (!socket) break;
       if (same_user(socket.get())) pending.emplace_back(std::move(socket));
     }

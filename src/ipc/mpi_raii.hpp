@@ -20,6 +20,16 @@ inline bool mpi_usable() {
   return initialized != 0 && finalized == 0;
 }
 
+/// The same, on a thread that may call MPI while others do.
+inline bool mpi_usable_on_this_thread() {
+  if (!mpi_usable()) return false;
+  int level = MPI_THREAD_SINGLE;
+  int is_main = 0;
+  MPI_Query_thread(&level);
+  MPI_Is_thread_main(&is_main);
+  return level == MPI_THREAD_MULTIPLE || is_main != 0;
+}
+
 /// MPI_Comm_free is collective in the standard's words, so a destructor must not call it: the
 /// handle is freed by free_collectively, or left to MPI_Finalize.
 struct CommTraits {

@@ -5,12 +5,17 @@
 
 #include <fstream>
 
+#include "librun/error.hpp"
+
 namespace librun::ipc {
 
 std::string boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-  return id.empty() ? host_name() : id;
+  if (id.empty())
+    throw Error(LIBRUN_SYSTEM, -1, "cannot read /proc/sys/kernel/random/boot_id.",
+                "mount /proc, or raise the limit of open files (ulimit -n).");
+  return id;
 }
 
 std::string host_name() {

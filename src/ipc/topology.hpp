@@ -11,6 +11,7 @@
 namespace librun::ipc {
 
 /// Differs between machines and between boots, is equal in all containers of one machine.
+/// @throws Error{system}
 std::string boot_id();
 std::string host_name();
 

@@ -85,15 +85,21 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
 }
 
 void Communicator::bring_up(Phases& phases, bool selftest) {
-  ipc::Listener listener;
+  std::optional<ipc::Listener> listener;
   std::vector<Hello> hellos;
   const Ballots hello_ballots = phases.run("hello", [&](Ballot& mine) {
-    Hello hello = make_hello(listener);
+    listener.emplace();
+    Hello hello = make_hello(*listener);
     if (phases.corrupted()) set_text(hello.boot_id, "another machine");
     mine.put(hello);
   });
   for (const Ballot& ballot : hello_ballots) hellos.push_back(ballot.get<Hello>());
   learn_from(hellos);
+  if (identity_ == 0) {
+    std::memcpy(&identity_, hellos[0].token.data(), sizeof(identity_));
+    // A buffer's id of one communicator is unknown to all others of the process.
+    next_buffer_id_ = (identity_ & ~std::uint64_t{0xffffffff}) + 1;
+  }
 
   phases.run("connect", [&](Ballot&) {
     if (arena_)
@@ -104,14 +110,16 @@ void Communicator::bring_up(Phases& phases, bool selftest) {
     for (const Hello& hello : hellos) addresses.push_back(hello.address);
     // Alone there is nobody to link to.
     if (world() > 1)
-      links_ = ipc::Links(
-          rank(), listener.connect_all(rank(), addresses, hellos[0].token, phases.work_deadline()));
+      replace_links({rank(), listener->connect_all(rank(), addresses, hellos[0].token,
+                                                   phases.work_deadline())});
   });
   pass_descriptors(phases);
   phases.run("table", [&](Ballot&) { write_table(); });
   prove_mappings(phases);
   if (!selftest) return;
   set_gate(kGateOpen);
+  // From here on ranks wait for each other's memory: a death must end these waits.
+  start_monitor();
   phases.run("selftest", [&](Ballot&) { run_selftest(phases.work_deadline()); });
 }
 
@@ -180,7 +188,7 @@ void Communicator::write_table() {
     if (entry.segment == 0) control.arena[entry.rank] = entry.mapping.data();
   if (!decoys_.empty()) control.arena[(rank() + 1) % world()] = decoys_.back().get();
   for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot) write_slot(slot);
-  *words_ = HostWords{};
+  words_->outcome = 0;
 }
 
 void Communicator::prove_mappings(Phases& phases) {
@@ -211,6 +219,7 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
     device_->launch(args, nullptr);
     const bool ended = device_->drain(nullptr, deadline) && words_->outcome == 0;
     try {
+      throw_if_failed();
       if (!ended)
         throw Error(LIBRUN_TIMEOUT, static_cast<int>(words_->rank),
                     fmt::format("{}: the self-test of {} waited for rank {} in vain.", who(),
@@ -232,11 +241,12 @@ void Communicator::start_monitor() {
 void Communicator::become_active() {
   set_gate(kGateOpen);
   start_monitor();
-  state_.store(LIBRUN_ACTIVE);
+  enter_state(LIBRUN_ACTIVE);
   refresh_board();
 }
 
-std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm, const librun_config_t& config) {
+std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,
+                                                   const std::function<librun_config_t()>& config) {
   if (!ipc::mpi_usable())
     throw Error(LIBRUN_MPI, -1, "MPI is not running.", "call MPI_Init first.");
   if (comm == MPI_COMM_NULL)
@@ -254,7 +264,7 @@ std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm, const librun_c
   ipc::Deadline deadline = std::chrono::steady_clock::now() + Settings{}.timeout;
   bool selftest = true;
   try {
-    const Settings settings = resolve_settings(config);
+    const Settings settings = resolve_settings(config());
     deadline = std::chrono::steady_clock::now() + settings.timeout;
     selftest = settings.selftest;
     fault::arm(fault::parse(setting_value("LIBRUN_FAULT")));

@@ -175,13 +175,10 @@ void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
       });
     });
   };
-  if (args.check || args.reject != Reject::none || args.count == 0) {
-    std::vector<Announcement> calls;
-    for (const Ballot& ballot : barrier("arguments")) calls.push_back(ballot.get<Announcement>());
-    for (std::size_t peer = 0; peer < calls.size(); ++peer)
-      if (!same_call(calls[peer], calls[0]))
-        throw_mismatch(calls, static_cast<std::uint32_t>(peer));
-  }
+  std::vector<Announcement> calls;
+  for (const Ballot& ballot : barrier("arguments")) calls.push_back(ballot.get<Announcement>());
+  for (std::size_t peer = 0; peer < calls.size(); ++peer)
+    if (!same_call(calls[peer], calls[0])) throw_mismatch(calls, static_cast<std::uint32_t>(peer));
   const std::size_t element = element_bytes(args.dtype);
   const std::size_t chunk_count = control_->layout.chunk_bytes / element;
   for (std::size_t done = 0; done < args.count; done += chunk_count) {

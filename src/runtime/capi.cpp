@@ -75,8 +75,11 @@ librun_status_t librun_config_init(librun_config_t* config) {
 librun_status_t librun_comm_create(MPI_Comm comm, const librun_config_t* config,
                                    librun_comm_t* out) {
   return guard([&] {
-    deref(out, "out");
-    *out = handle_or_full(Comms::instance().insert(Communicator::create(comm, config_of(config))));
+    const auto checked_config = [&] {
+      deref(out, "out");
+      return config_of(config);
+    };
+    *out = handle_or_full(Comms::instance().insert(Communicator::create(comm, checked_config)));
   });
 }
 

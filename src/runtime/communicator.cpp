@@ -49,10 +49,14 @@ std::vector<std::shared_ptr<Communicator>> Communicator::alive() { return live_c
 
 Verdict Communicator::verdict(Call call) const { return admit(state(), call); }
 
-std::unique_lock<std::mutex> Communicator::enter(Call call) {
+void Communicator::check_process() const {
   if (process_ != process_instance())
     throw Error(LIBRUN_INVALID_STATE, -1, "the communicator was created in another process.",
                 "a child of fork must create its own.");
+}
+
+std::unique_lock<std::mutex> Communicator::enter(Call call) {
+  check_process();
   std::unique_lock lock(mutex_);
   switch (const Verdict answer = verdict(call); answer) {
     case Verdict::is_suspended:
@@ -65,7 +69,12 @@ std::unique_lock<std::mutex> Communicator::enter(Call call) {
 }
 
 void Communicator::refuse(Verdict verdict, Call call) {
-  if (verdict == Verdict::is_failed) throw_failure();
+  if (verdict == Verdict::is_failed) {
+    // Peers may be waiting for this rank in a call that it will not make any more.
+    if (const auto cause = failure_.get())
+      tell_late_ranks_once(Request::resume, Error(cause->code, cause->rank, cause->text));
+    throw_failure();
+  }
   const bool suspended = verdict == Verdict::is_suspended;
   throw Error(LIBRUN_INVALID_STATE, rank(),
               fmt::format("{}: {}: the communicator is {}.", who(), call_name(call),
@@ -85,10 +94,38 @@ void Communicator::fail(const Error& error, std::optional<Request> tell) noexcep
   raise(words_->abort, 1);
   raise(control_->gate, kGateClosed);
   state_.store(LIBRUN_FAILED_STATE);
-  if (!first) return;
+  if (first) send_abort(error);
+  if (tell) tell_late_ranks_once(*tell, error);
+  if (first) log::write(log::Level::info, std::string("failed: ") + error.what());
+}
+
+/// Called with mutex_ held, on a thread that may use MPI.
+void Communicator::tell_late_ranks_once(Request request, const Error& error) noexcept {
+  if (!std::exchange(late_ranks_told_, true)) tell_late_ranks(exchange_, request, error);
+}
+
+void Communicator::throw_if_failed() const {
+  if (const auto cause = failure_.get())
+    throw Error(cause->code, cause->rank, cause->text, cause->hint);
+}
+
+/// A failure noted before the look is found here; one noted later stores its own state after ours.
+void Communicator::enter_state(librun_state_t state) {
+  state_.store(state);
+  if (!failure_.get()) return;
+  set_gate(kGateClosed);
+  state_.store(LIBRUN_FAILED_STATE);
+  throw_if_failed();
+}
+
+void Communicator::replace_links(ipc::Links links) noexcept {
+  const std::lock_guard lock(links_mutex_);
+  links_ = std::move(links);
+}
+
+void Communicator::send_abort(const Error& error) noexcept {
+  const std::lock_guard lock(links_mutex_);
   links_.send_abort(error.code(), error.rank(), error.text());
-  if (tell) tell_late_ranks(exchange_, *tell, error);
-  log::write(log::Level::info, std::string("failed: ") + error.what());
 }
 
 void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
@@ -98,13 +135,13 @@ void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
 void Communicator::set_gate(std::uint32_t gate) { raise(control_->gate, gate); }
 
 ipc::Watch Communicator::watch() {
-  return [this]() -> std::optional<ipc::PeerEvent> {
-    // The monitor reads the links while it runs; its finding is the failure.
-    if (!monitor_.running()) return links_.empty() ? std::nullopt : links_.poll(0);
-    const auto cause = failure_.get();
-    if (!cause) return std::nullopt;
-    return ipc::PeerEvent{ipc::PeerEvent::Kind::aborted, cause->rank, cause->code, cause->rank,
-                          cause->text};
+  return [this](const std::vector<bool>& arrived) -> std::optional<ipc::PeerEvent> {
+    // An abort of this rank's own, or what the monitor found.
+    if (const auto cause = failure_.get())
+      return ipc::PeerEvent{ipc::PeerEvent::Kind::aborted, cause->rank, cause->code, cause->rank,
+                            cause->text};
+    if (monitor_.running() || links_.empty()) return std::nullopt;
+    return links_.poll(0, -1, &arrived);
   };
 }
 
@@ -114,8 +151,14 @@ ipc::Deadline Communicator::deadline(int timeout_ms) const {
 }
 
 void Communicator::abort(const std::string& reason) {
+  check_process();
   if (verdict(Call::abort) == Verdict::nothing) return;
-  fail(Error(LIBRUN_FAILED, rank(), fmt::format("{} aborted: {}", who(), reason)));
+  const Error error(LIBRUN_FAILED, rank(), fmt::format("{} aborted: {}", who(), reason));
+  fail(error);
+  // While suspended there are no links: the news goes where a resume will find it. When the lock is
+  // taken, a call is under way that sees the failure and tells.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && ipc::mpi_usable_on_this_thread()) tell_late_ranks_once(Request::resume, error);
 }
 
 void Communicator::check() {

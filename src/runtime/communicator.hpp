@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,8 +42,9 @@ struct CallArguments {
 /// Every function throws Error; the collective ones throw the same on all ranks.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  /// Collective.
-  static std::shared_ptr<Communicator> create(MPI_Comm comm, const librun_config_t& config);
+  /// Collective. What `config` throws on one rank fails the creation on all.
+  static std::shared_ptr<Communicator> create(MPI_Comm comm,
+                                              const std::function<librun_config_t()>& config);
   ~Communicator();
 
   void all_reduce(const CallArguments& call, void* stream);
@@ -88,6 +90,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[noreturn]] void refuse(Verdict verdict, Call call);
   [[noreturn]] void throw_failure();
   void fail(const Error& error, std::optional<Request> tell = std::nullopt) noexcept;
+  void tell_late_ranks_once(Request request, const Error& error) noexcept;
+  void check_process() const;
+  void throw_if_failed() const;
+  void enter_state(librun_state_t state);
+  void replace_links(ipc::Links links) noexcept;
+  void send_abort(const Error& error) noexcept;
   void on_peer_event(const ipc::PeerEvent& event) noexcept;
   void set_gate(std::uint32_t gate);
   ipc::Watch watch();
@@ -130,7 +138,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void take_down(Phases& phases);
   bool suspend_locked(int timeout_ms);
   bool resume_locked(int timeout_ms, MPI_Comm mpi);
-  std::optional<ipc::Exchange> adopt(MPI_Comm mpi, ipc::Deadline deadline);
+  void adopt(MPI_Comm mpi, ipc::Deadline deadline);
   void release_local() noexcept;
 
   // call.cpp
@@ -151,6 +159,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex mutex_;             ///< one call at a time
   std::atomic<librun_state_t> state_{LIBRUN_CLOSED};
   FailureCell failure_;
+  bool late_ranks_told_ = false;
 
   std::shared_ptr<Device> device_;
   DeviceMemory<HostWords> words_;
@@ -158,10 +167,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::unique_ptr<ipc::Segment> arena_;
   ipc::Exchange exchange_;
   ipc::Links links_;
+  std::mutex links_mutex_;  ///< an abort may come from any thread while links_ is replaced
   ipc::PeerTable peers_;
   std::vector<DeviceMemory<std::byte>> decoys_;  ///< what a corrupt fault maps instead of a peer
   Registry registry_;
   std::optional<Recording> capture_;
+  std::uint64_t identity_ = 0;  ///< random, the same on all ranks, for life
   std::uint64_t next_buffer_id_ = 1;
   std::uint64_t generation_ = 0;
   std::atomic<std::uint64_t> calls_{0};

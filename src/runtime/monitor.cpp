@@ -11,7 +11,7 @@
 namespace librun {
 
 void Monitor::start(ipc::Links& links, std::function<void(const ipc::PeerEvent&)> on_event) {
-  if (links.empty()) return;
+  if (links.empty() || running()) return;
   wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_)
     throw Error(LIBRUN_SYSTEM, -1, "cannot make an event descriptor.",

@@ -18,7 +18,8 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  /// Calls `on_event` once, from its own thread, for the first event; then watches no more.
+  /// No-op when it runs. Calls `on_event` once, from its own thread, for the first event; then
+  /// watches no more.
   /// @throws Error{system}
   void start(ipc::Links& links, std::function<void(const ipc::PeerEvent&)> on_event);
   /// Returns when the thread has ended. No-op when it does not run.

@@ -40,7 +40,7 @@ std::uint64_t Communicator::register_buffer(void* address, std::size_t size_byte
 
 /// Fills in where each rank's part lies, and maps the peers' parts when all can be.
 void Communicator::agree_on_places(Buffer& buffer, bool has_slot) {
-  if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+  throw_if_failed();
   Phases phases(Request::register_, exchange_, watch(), deadline(-1));
   const Ballots ballots = phases.run("places", [&](Ballot& mine) {
     if (!buffer.address || buffer.size_bytes == 0)

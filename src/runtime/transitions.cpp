@@ -60,7 +60,7 @@ void Communicator::take_down(Phases& phases) {
     set_gate(kGateClosed);
     // Peers close their links after the last phase: by then nobody may take that for a death.
     monitor_.stop();
-    if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+    throw_if_failed();
     if (!device_->drain(nullptr, phases.work_deadline()))
       throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
   });
@@ -80,7 +80,7 @@ void Communicator::take_down(Phases& phases) {
     for (std::byte*& arena : control_->arena) arena = nullptr;
     for (Slot& slot : control_->slots) slot.live = 0;
   });
-  links_.close();
+  replace_links({});
 }
 
 bool Communicator::suspend_locked(int timeout_ms) {
@@ -90,7 +90,7 @@ bool Communicator::suspend_locked(int timeout_ms) {
     Phases phases(Request::suspend, exchange_, watch(), deadline(timeout_ms));
     if (agree_on_state(phases, LIBRUN_SUSPENDED)) return;
     take_down(phases);
-    state_.store(LIBRUN_SUSPENDED);
+    enter_state(LIBRUN_SUSPENDED);
     refresh_board();
     const std::lock_guard lock(board_mutex_);
     board_.phases[LIBRUN_TRANSITION_SUSPEND] = phases.timings();
@@ -106,21 +106,35 @@ bool Communicator::suspend(int timeout_ms) {
   return suspend_locked(timeout_ms);
 }
 
-/// The exchange on `mpi`, once all of its ranks have agreed that they are who they were.
-std::optional<ipc::Exchange> Communicator::adopt(MPI_Comm mpi, ipc::Deadline deadline) {
-  if (mpi == MPI_COMM_NULL) return std::nullopt;
+/// Goes over to `mpi` once all of its ranks have agreed that they are who they were.
+void Communicator::adopt(MPI_Comm mpi, ipc::Deadline deadline) {
   Phases::require_mpi();
   ipc::Exchange fresh(mpi, deadline);
-  Phases phases(Request::resume, fresh, nullptr, deadline);
-  phases.run("membership", [&](Ballot&) {
-    if (fresh.rank() != rank() || fresh.world() != world())
-      throw Rejection(LIBRUN_REJECTED, rank(),
-                      fmt::format("it was rank {} of {} and is rank {} of {} in the new "
-                                  "MPI communicator.",
-                                  rank(), world(), fresh.rank(), fresh.world()),
-                      "pass a communicator of the same ranks in the same order.");
-  });
-  return fresh;
+  const char* const hint = "pass a communicator of the same ranks in the same order.";
+  try {
+    Phases phases(Request::resume, fresh, watch(), deadline);
+    const Ballots ballots = phases.run("membership", [&](Ballot& mine) {
+      if (fresh.rank() != rank() || fresh.world() != world())
+        throw Rejection(LIBRUN_REJECTED, rank(),
+                        fmt::format("it was rank {} of {} and is rank {} of {} in the new "
+                                    "MPI communicator.",
+                                    rank(), world(), fresh.rank(), fresh.world()),
+                        hint);
+      mine.put(identity_);
+    });
+    for (std::size_t peer = 0; peer < ballots.size(); ++peer)
+      if (ballots[peer].get<std::uint64_t>() != ballots[0].get<std::uint64_t>())
+        throw Rejection(LIBRUN_REJECTED, static_cast<int>(peer),
+                        fmt::format("resume: rank {} passed another librun communicator than rank "
+                                    "0.",
+                                    peer),
+                        hint);
+  } catch (const Rejection&) {
+    fresh.free();  // all ranks come here
+    throw;
+  }
+  exchange_.free();
+  exchange_ = std::move(fresh);
 }
 
 bool Communicator::resume_locked(int timeout_ms, MPI_Comm mpi) {
@@ -128,7 +142,7 @@ bool Communicator::resume_locked(int timeout_ms, MPI_Comm mpi) {
   const auto limit = deadline(timeout_ms);
   bool done = false;
   guarded(Request::resume, [&] {
-    if (auto fresh = adopt(mpi, limit)) exchange_ = std::move(*fresh);
+    if (mpi != MPI_COMM_NULL) adopt(mpi, limit);
     Phases phases(Request::resume, exchange_, watch(), limit);
     if (agree_on_state(phases, LIBRUN_ACTIVE)) return;
     ++generation_;
@@ -178,7 +192,11 @@ void Communicator::close() {
   const std::unique_lock lock(mutex_);
   const Verdict answer = verdict(Call::close);
   if (answer == Verdict::nothing) return;
-  if (answer == Verdict::local || !ipc::mpi_usable()) return release_local();
+  if (answer == Verdict::local || !ipc::mpi_usable()) {
+    if (const auto cause = failure_.get())
+      tell_late_ranks_once(Request::resume, Error(cause->code, cause->rank, cause->text));
+    return release_local();
+  }
   guarded(Request::close, [&] {
     Phases phases(Request::close, exchange_, watch(), deadline(-1));
     phases.run("agree", [&](Ballot&) {
@@ -187,7 +205,7 @@ void Communicator::close() {
     });
     phases.run("drain", [&](Ballot&) {
       monitor_.stop();
-      if (const auto cause = failure_.get()) throw Error(cause->code, cause->rank, cause->text);
+      throw_if_failed();
     });
     phases.run("unmap", [&](Ballot&) { peers_.close_all(); });
   });
@@ -198,7 +216,7 @@ void Communicator::close() {
 void Communicator::release_local() noexcept {
   set_gate(kGateClosed);
   monitor_.stop();
-  links_.close();
+  replace_links({});
   peers_.close_all();
   // The memory itself lives until the last peer has unmapped it; only this rank's view ends.
   arena_.reset();
@@ -210,9 +228,11 @@ void Communicator::release_local() noexcept {
 
 void Communicator::abandon() noexcept {
   if (process_ != process_instance()) return monitor_.forget_after_fork();
-  if (state() == LIBRUN_ACTIVE)
-    links_.send_abort(LIBRUN_PEER_LOST, rank(),
-                      who() + " destroyed its communicator without closing it.");
+  const Error error(LIBRUN_PEER_LOST, rank(),
+                    who() + " destroyed its communicator without closing it.");
+  if (state() == LIBRUN_ACTIVE) send_abort(error);
+  if (state() == LIBRUN_SUSPENDED && ipc::mpi_usable_on_this_thread())
+    tell_late_ranks_once(Request::resume, error);
   if (state() != LIBRUN_CLOSED || arena_) release_local();
 }
 

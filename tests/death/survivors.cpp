@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that lose one of them in the middle of a loop, and report what they were told and when.
-// usage: survivors kill|exit|stop|run [count]; run: nobody is lost
+// usage: survivors kill|exit|stop|run|create [count]
+// run: nobody is lost; create: LIBRUN_FAULT ends one within librun_comm_create
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -73,6 +74,21 @@ bool sum(librun::Communicator& comm, std::vector<float>& data, int world) {
   ::_exit(0);
 }
 
+[[noreturn]] void survive_create(int rank) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto start = Clock::now();
+  librun_comm_t comm{};
+  const librun_status_t status = librun_comm_create(MPI_COMM_WORLD, nullptr, &comm);
+  librun_error_info_t info{};
+  info.struct_size = sizeof(info);
+  librun_last_error_info(&info);
+  std::printf("survivor %d after_ms %lld status \"%s\" culprit %d text %s\n", rank,
+              milliseconds(Clock::now() - start), librun_status_string(status), info.rank,
+              info.text);
+  std::fflush(stdout);
+  ::_exit(0);
+}
+
 /// @param stops whether the victim is stopped for a while
 int run_on(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
            Clock::time_point moment, bool stops) {
@@ -112,6 +128,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world);
 
+  if (mode == "create") survive_create(rank);
   librun::Communicator comm(MPI_COMM_WORLD);
   std::vector<float> data(count);
   const auto moment = agree_on_moment();

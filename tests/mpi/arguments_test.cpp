@@ -240,3 +240,34 @@ TEST_CASE("create names a bad variable, its value and what it takes") {
   CHECK(sum_difference(comm, 1) == "");
   CHECK_OK(librun_comm_close(comm.get()));
 }
+
+TEST_CASE("stepped tells all ranks of a bad argument of one, with LIBRUN_CHECK off too") {
+  const ScopedEnv env{{"LIBRUN_CHECK", "0"}};
+  librun::Communicator comm = create(config_of(LIBRUN_ALGO_STEPPED));
+  std::vector<float> send(1000, 1);
+  std::vector<float> recv(1000, 77);
+  const bool culprit = rank() == world() - 1;
+  CHECK_STATUS(call(comm, {culprit ? nullptr : send.data(), recv.data(), send.size()}),
+               LIBRUN_INVALID_ARGUMENT);
+  CHECK(recv == std::vector<float>(1000, 77));
+  CHECK(comm.state() == LIBRUN_ACTIVE);
+  CHECK(sum_difference(comm, 4) == "");
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
+TEST_CASE("create on all ranks fails when one has nowhere to put the handle, or no valid config") {
+  librun_comm_t handle{};
+  const bool culprit = rank() == world() - 1;
+  const std::string name = "rank " + std::to_string(world() - 1);
+  CHECK_STATUS(librun_comm_create(MPI_COMM_WORLD, nullptr, culprit ? nullptr : &handle),
+               LIBRUN_INVALID_ARGUMENT);
+  CHECK(contains(last_error(), name));
+  CHECK(contains(last_error(), "out is null"));
+
+  librun_config_t config = librun::Config{};
+  if (culprit) config.struct_size = 1;
+  CHECK_STATUS(librun_comm_create(MPI_COMM_WORLD, &config, &handle), LIBRUN_INVALID_ARGUMENT);
+  CHECK(contains(last_error(), name));
+  CHECK(contains(last_error(), "struct_size"));
+  CHECK(handle == nullptr);
+}

@@ -3,6 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "support/job.hpp"
 #include "support/proc_self.hpp"
 #include "support/wait_for.hpp"
@@ -159,6 +162,65 @@ TEST_CASE("an abort on one rank fails all, and every use names the first cause")
   CHECK(comm.state() == LIBRUN_CLOSED);
 }
 
+TEST_CASE("an abort while suspended is what the peers' resume ends with, at once") {
+  librun::Communicator comm = create();
+  CHECK(comm.suspend());
+  barrier();
+  const auto start = std::chrono::steady_clock::now();
+  if (rank() == world() - 1) {
+    CHECK_OK(librun_abort(comm.get(), "pump on fire"));
+  } else {
+    CHECK(librun_resume(comm.get(), 20000) != LIBRUN_OK);
+    CHECK(contains(last_error(), "pump on fire"));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  }
+  CHECK(comm.state() == LIBRUN_FAILED_STATE);
+  CHECK_STATUS(librun_resume(comm.get(), -1), LIBRUN_FAILED);
+  CHECK_OK(librun_comm_close(comm.get()));
+  barrier();
+}
+
+TEST_CASE("an abort from another thread during a resume fails it on all ranks") {
+  for (const char* phase : {"resume_before_hello", "resume_after_table", "resume_after_prove"}) {
+    INFO(phase);
+    const ScopedEnv env{{"LIBRUN_FAULT", std::string(phase) + "@0:delay=400"}};
+    librun::Communicator comm = create();
+    CHECK(comm.suspend());
+    std::thread aborter;
+    if (rank() == world() - 1)
+      aborter = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(150));
+        librun_abort(comm.get(), "pump on fire");
+      });
+    CHECK(librun_resume(comm.get(), 20000) != LIBRUN_OK);
+    CHECK(contains(last_error(), "pump on fire"));
+    if (aborter.joinable()) aborter.join();
+    CHECK(comm.state() == LIBRUN_FAILED_STATE);
+    CHECK(contains(sum_difference(comm, 1), "pump on fire"));
+    CHECK_OK(librun_comm_close(comm.get()));
+    barrier();
+  }
+}
+
+TEST_CASE("resume_on with different librun communicators is rejected, and can be repeated") {
+  if (world() == 1) return;  // one rank agrees with itself
+  librun::Communicator first = create();
+  librun::Communicator second = create();
+  CHECK_OK(librun_suspend_all(-1));
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
+  const bool odd = rank() == world() - 1;
+  CHECK_STATUS(librun_resume_on(odd ? second.get() : first.get(), duplicate, -1), LIBRUN_REJECTED);
+  CHECK(contains(last_error(), "rank " + std::to_string(world() - 1)));
+  CHECK_OK(librun_resume_on(first.get(), duplicate, -1));
+  CHECK_OK(librun_resume(second.get(), -1));
+  MPI_Comm_free(&duplicate);
+  CHECK(sum_difference(first, 11) == "");
+  CHECK(sum_difference(second, 12) == "");
+  CHECK_OK(librun_comm_close(first.get()));
+  CHECK_OK(librun_comm_close(second.get()));
+}
+
 TEST_CASE("close while suspended") {
   librun::Communicator comm = create();
   CHECK(comm.suspend());
@@ -212,8 +274,8 @@ TEST_CASE("B37 a hundred cycles leave descriptors, threads and mappings as they 
   CHECK(after.descriptors == before.descriptors);
   CHECK(after.threads == before.threads);
   CHECK(after.shared_segments == before.shared_segments);
-  // The allocator may have grown by a piece or two.
-  CHECK(mapping_count() <= mappings_before + 4);
+  // The allocator's own come and go by a few; one left behind in each cycle would be a hundred.
+  CHECK(mapping_count() < mappings_before + 50);
   CHECK(comm.stats().generation == 110);
   CHECK_OK(librun_comm_close(comm.get()));
 }
@@ -240,7 +302,8 @@ TEST_CASE("B51 a forked child is turned away and harms nothing") {
     float value = 1;
     const bool refused = librun_all_reduce(comm.get(), &value, &value, 1, LIBRUN_FLOAT32,
                                            LIBRUN_SUM, nullptr) == LIBRUN_INVALID_STATE &&
-                         contains(last_error(), "another process");
+                         contains(last_error(), "another process") &&
+                         librun_abort(comm.get(), "no") == LIBRUN_INVALID_STATE;
     librun_comm_destroy(comm.get());
     ::_exit(refused ? 0 : 1);
   }

@@ -225,3 +225,21 @@ TEST_CASE("slots are returned, and a full table says so") {
   CHECK_OK(librun_free(comm.get(), memory));
   CHECK_OK(librun_comm_close(comm.get()));
 }
+
+TEST_CASE("a handle of another communicator is refused, and both buffers stay") {
+  librun::Communicator first = create();
+  librun::Communicator second = create();
+  std::vector<float> data(1000);
+  librun_buffer_t of_first{};
+  librun_buffer_t of_second{};
+  const std::size_t size_bytes = data.size() * sizeof(float);
+  CHECK_OK(librun_register(first.get(), data.data(), size_bytes, &of_first));
+  CHECK_OK(librun_register(second.get(), data.data(), size_bytes, &of_second));
+  CHECK_STATUS(librun_unregister(first.get(), of_second), LIBRUN_INVALID_ARGUMENT);
+  CHECK(first.stats().registered_buffers == 1);
+  CHECK(second.stats().registered_buffers == 1);
+  CHECK_OK(librun_unregister(first.get(), of_first));
+  CHECK_OK(librun_unregister(second.get(), of_second));
+  CHECK_OK(librun_comm_close(first.get()));
+  CHECK_OK(librun_comm_close(second.get()));
+}

@@ -4,6 +4,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "support/catch.hpp"
 
@@ -46,14 +50,30 @@ TEST_CASE("a descriptor arrives as the same file") {
   CHECK(sent.st_ino == got.st_ino);
 }
 
-TEST_CASE("a closed link is the death of the peer, told once") {
+TEST_CASE("a closed link is the death of the peer, until it is excused") {
   Pair pair;
   pair.zero.close();
   const auto event = pair.one.poll(1000);
   REQUIRE(event);
   CHECK(event->kind == PeerEvent::Kind::lost);
   CHECK(event->rank == 0);
-  CHECK(!pair.one.poll(0));
+  CHECK(pair.one.poll(0));
+  const std::vector<bool> excused{true, false};
+  CHECK(!pair.one.poll(0, -1, &excused));
+}
+
+TEST_CASE("a child of fork does not hide that its parent has closed a link") {
+  Pair pair;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0)
+    for (;;) ::pause();
+  pair.zero.close();
+  const auto event = pair.one.poll(5000);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  REQUIRE(event);
+  CHECK(event->kind == PeerEvent::Kind::lost);
 }
 
 TEST_CASE("an abort tells who was first, also when the link closes behind it") {
