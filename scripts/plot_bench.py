@@ -45,8 +45,7 @@ def curves_of(reports, place):
             if len(kinds) > 1:
                 label += [row["type"], row["redop"]]
             timings = [(row["algo"], row[PLACES[place]])]
-            if "baseline" in row:
-                timings.append(("mpi", row["baseline"]["mpi"]))
+            timings += row.get("baseline", {}).items()
             for algo, timing in timings:
                 if row["size"] > 0 and timing["time"] > 0:
                     curve = curves.setdefault(" ".join(label + [algo]), {})

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
+#include "common/host_copy.hpp"
 #include "common/verify.hpp"
 
 namespace car::bench {
@@ -20,35 +20,9 @@ constexpr double kBudgetUs = 120e3;
 constexpr int kMaxIterations = 2000;
 /// A call this slow has no cold start that shows.
 constexpr double kSlowUs = 5e3;
-
-MPI_Datatype mpi_type(librun_dtype_t dtype) {
-  switch (dtype) {
-    // MPI has no 16-bit floats: the same count of floats is what a code without librun would send.
-    case LIBRUN_FLOAT16:
-    case LIBRUN_BFLOAT16:
-    case LIBRUN_FLOAT32:
-      return MPI_FLOAT;
-    case LIBRUN_FLOAT64:
-      return MPI_DOUBLE;
-    case LIBRUN_INT8:
-      return MPI_INT8_T;
-    case LIBRUN_UINT8:
-      return MPI_UINT8_T;
-    case LIBRUN_INT32:
-      return MPI_INT32_T;
-    case LIBRUN_UINT32:
-      return MPI_UINT32_T;
-    case LIBRUN_INT64:
-      return MPI_INT64_T;
-    default:
-      return MPI_UINT64_T;
-  }
-}
-
-MPI_Op mpi_op(librun_op_t op) {
-  static const MPI_Op kOps[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
-  return kOps[op];
-}
+/// Of graphs on a device; each is a batch.
+constexpr int kMinReplays = 20;
+constexpr int kMaxReplays = 200;
 
 double percentile(const std::vector<double>& sorted, double fraction) {
   const double at = fraction * static_cast<double>(sorted.size() - 1);
@@ -64,99 +38,90 @@ void summarize(std::vector<double> batches_us, Timing& timing) {
 
 }  // namespace
 
-struct Bench::Work {
-  librun::Communicator& comm;
-  std::byte* send;
-  std::byte* recv;
-  std::size_t count;
-  std::size_t size_bytes;
-  librun_dtype_t dtype;
-  librun_op_t op;
-};
-
 /// Other data each time, so that the result of an earlier call cannot pass for this one's.
-void Bench::check(const Work& work, std::uint64_t seed, Result& result) {
+void Bench::check(const Work& work, librun::Communicator& comm, std::uint64_t seed,
+                  Result& result) {
   for (int i = 0; i < options_.checks; ++i) {
     seed = mix64(seed);
-    result.out_of_place.wrong += wrong_elements(work, false, seed);
-    result.in_place.wrong += wrong_elements(work, true, seed + 1);
+    result.out_of_place.wrong += wrong_elements(work, comm, false, seed);
+    result.in_place.wrong += wrong_elements(work, comm, true, seed + 1);
   }
 }
 
-std::uint64_t Bench::wrong_elements(const Work& work, bool in_place, std::uint64_t seed) {
+std::uint64_t Bench::wrong_elements(const Work& work, librun::Communicator& comm, bool in_place,
+                                    std::uint64_t seed) {
   std::byte* const input = in_place ? work.recv : work.send;
+  const auto reduce = [&] {
+    comm.all_reduce(input, work.recv, work.count, work.dtype, work.op, work.stream);
+  };
   librun::Graph graph;
   if (options_.graph_calls > 0) {
-    work.comm.begin_graph();
-    work.comm.all_reduce(input, work.recv, work.count, work.dtype, work.op);
-    graph = work.comm.end_graph();
+    comm.begin_graph(work.stream);
+    reduce();
+    graph = comm.end_graph(work.stream);
   }
-  if (!in_place) std::memset(work.recv, 0xa5, work.size_bytes);
-  fill_input(input, work.count, work.dtype, work.op, rank_, world_, seed);
+  if (!in_place) device_.fill(work.recv, std::byte{0xa5}, work.size_bytes);
+  write_through(device_, input, work.size_bytes, [&](std::byte* bytes) {
+    fill_input(bytes, work.count, work.dtype, work.op, rank_, world_, seed);
+  });
   if (graph)
-    graph.launch();
+    graph.launch(work.stream);
   else
-    work.comm.all_reduce(input, work.recv, work.count, work.dtype, work.op);
+    reduce();
+  if (device_.is_asynchronous()) comm.synchronize(work.stream);
+  const HostCopy result(device_, work.recv, work.size_bytes);
   std::size_t first = 0;
   const std::uint64_t wrong =
-      count_wrong(work.recv, work.count, work.dtype, work.op, world_, seed, &first);
-  if (wrong > 0) tell_wrong(work, first, seed);
+      count_wrong(result.data(), work.count, work.dtype, work.op, world_, seed, &first);
+  if (wrong > 0) tell_wrong(work, result.data(), first, seed);
   std::uint64_t all = 0;
   MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   return all;
 }
 
 /// Once on each rank: the table has the numbers.
-void Bench::tell_wrong(const Work& work, std::size_t index, std::uint64_t seed) {
+void Bench::tell_wrong(const Work& work, const std::byte* got, std::size_t index,
+                       std::uint64_t seed) {
   if (told_wrong_) return;
   told_wrong_ = true;
   fmt::print(stderr, "car_bench: rank {}: {} bytes, {}, {}: element {} is {}, expected {}\n", rank_,
              work.size_bytes, librun_dtype_name(work.dtype), librun_op_name(work.op), index,
-             element_text(work.recv + index * librun_dtype_bytes(work.dtype), work.dtype),
+             element_text(got + index * librun_dtype_bytes(work.dtype), work.dtype),
              expected_text(index, work.dtype, work.op, world_, seed));
 }
 
-Bench::Way Bench::librun_way(const Work& work, bool in_place, std::vector<librun::Graph>& graphs) {
-  const std::byte* const input = in_place ? work.recv : work.send;
-  const auto reduce = [this, work, input] {
-    for (int i = 0; i < options_.aggregate; ++i)
-      work.comm.all_reduce(input, work.recv, work.count, work.dtype, work.op);
+Way Bench::librun_way(const Work& work, librun::Communicator& comm, bool in_place, Graphs& graphs) {
+  const auto reduce = [work, &comm, in_place](int calls) {
+    for (int i = 0; i < calls; ++i) {
+      const Ends ends = ends_of(work, in_place, i);
+      comm.all_reduce(ends.from, ends.to, work.count, work.dtype, work.op, work.stream);
+    }
   };
+  Way way;
+  if (device_.is_asynchronous()) way.finish = [work, &comm] { comm.synchronize(work.stream); };
+  way.calls_each = options_.aggregate * std::max(1, options_.graph_calls);
   if (options_.graph_calls == 0) {
-    return {[work, reduce] {
-              if (work.size_bytes) work.send[0] ^= std::byte{1};
-              reduce();
-            },
-            options_.aggregate};
+    const bool touch = !device_.is_asynchronous() && work.size_bytes > 0;
+    way.call = [work, reduce, touch, calls = way.calls_each] {
+      if (touch) work.send[0] ^= std::byte{1};
+      reduce(calls);
+    };
+    return way;
   }
-  work.comm.begin_graph();
-  for (int i = 0; i < options_.graph_calls; ++i) reduce();
-  graphs.push_back(work.comm.end_graph());
-  return {[&graphs, at = graphs.size() - 1] { graphs[at].launch(); },
-          options_.aggregate * options_.graph_calls};
+  comm.begin_graph(work.stream);
+  reduce(way.calls_each);
+  graphs.push_back(comm.end_graph(work.stream));
+  way.call = [work, &graphs, at = graphs.size() - 1] { graphs[at].launch(work.stream); };
+  return way;
 }
 
-Bench::Way Bench::mpi_way(const Work& work) {
-  // 16-bit floats go as floats, twice the bytes: more than the buffers hold.
-  const bool widened = is_half(work.dtype);
-  auto wide = std::make_shared<std::vector<float>>(widened ? 2 * work.count : 0);
-  std::byte* const send = widened ? reinterpret_cast<std::byte*>(wide->data()) : work.send;
-  std::byte* const recv = widened ? send + work.count * sizeof(float) : work.recv;
-  return {[this, work, wide, send, recv] {
-            if (work.size_bytes) send[0] ^= std::byte{1};
-            for (int i = 0; i < options_.aggregate; ++i)
-              MPI_Allreduce(send, recv, static_cast<int>(work.count), mpi_type(work.dtype),
-                            mpi_op(work.op), MPI_COMM_WORLD);
-          },
-          options_.aggregate};
-}
-
-double Bench::time_batch(const Way& way, int iterations) const {
+double Bench::time_batch(const Way& way, int iterations) {
   MPI_Barrier(MPI_COMM_WORLD);
-  const double start = MPI_Wtime();
+  timer_.start(stream_.get());
   for (int i = 0; i < iterations; ++i) way.call();
-  const double elapsed_us = (MPI_Wtime() - start) * 1e6;
-  return combine(elapsed_us / iterations / way.calls_each);
+  timer_.stop(stream_.get());
+  way.finish();
+  return combine(timer_.elapsed_us() / iterations / way.calls_each);
 }
 
 double Bench::combine(double us) const {
@@ -179,26 +144,54 @@ double Bench::combine(double us) const {
   return result;
 }
 
-/// The warm-up tells how long a call takes; rank 0's word counts.
-int Bench::choose_iterations(const std::vector<Way>& ways) const {
+/// How long a call of the slowest way takes, in microseconds; rank 0's word counts.
+double Bench::warm_up(const std::vector<Way>& ways) {
   double slowest_us = 0;
   for (const Way& way : ways) {
     double us = time_batch(way, 1) * way.calls_each;
     const int more = options_.warmup ? *options_.warmup - 1 : us < kSlowUs ? 9 : 0;
-    if (more >= way.calls_each) us = time_batch(way, more / way.calls_each) * way.calls_each;
+    // The first replay of a graph on a device brings it there.
+    const int again = std::max(more / way.calls_each, replays() ? 1 : 0);
+    if (again > 0) us = time_batch(way, again) * way.calls_each;
     slowest_us = std::max(slowest_us, us);
   }
-  if (options_.iterations > 0) return options_.iterations;
-  int iterations = static_cast<int>(kBudgetUs / kBatches / std::max(slowest_us, 0.01));
-  iterations = std::clamp(iterations, 1, kMaxIterations);
-  MPI_Bcast(&iterations, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  return iterations;
+  MPI_Bcast(&slowest_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return std::max(slowest_us, 0.01);
+}
+
+void Bench::time_batches(std::vector<Way>& ways, Result& result) {
+  const int calls_each = ways[0].calls_each;
+  const double call_us = warm_up(ways);
+  int batches = kBatches;
+  int repeats = options_.iterations;
+  if (replays()) {
+    batches = options_.iterations > 0
+                  ? std::max(1, options_.iterations / calls_each)
+                  : std::clamp(static_cast<int>(kBudgetUs / call_us), kMinReplays, kMaxReplays);
+    repeats = 1;
+    result.iterations = batches * calls_each;
+  } else {
+    if (repeats == 0)
+      repeats = std::clamp(static_cast<int>(kBudgetUs / kBatches / call_us), 1, kMaxIterations);
+    result.iterations = repeats;
+  }
+  for (int batch = 0; batch < batches; ++batch) {
+    // There and back on a device, where the order of neighbours shows.
+    const bool back = device_.is_asynchronous() && batch % 2 == 1;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Way& way = ways[back ? ways.size() - 1 - i : i];
+      const bool in_rows = !replays() && options_.graph_calls > 0 && way.calls_each > 1;
+      way.batches_us.push_back(time_batch(way, in_rows ? repeats / way.calls_each + 1 : repeats));
+    }
+  }
 }
 
 Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op,
                       std::size_t algo_index) {
   const std::size_t element = librun_dtype_bytes(dtype);
-  const Work work{comms_[algo_index],
+  librun::Communicator& comm = comms_[algo_index];
+  const Work work{device_,
+                  stream_.get(),
                   buffers_.send(element),
                   buffers_.recv(element),
                   size_bytes / element,
@@ -212,28 +205,28 @@ Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_
   result.op = op;
   result.algo = options_.algos[algo_index];
 
-  check(work, options_.seed, result);
+  check(work, comm, options_.seed, result);
   // Times are taken on zeros: in place, anything else would overflow soon.
-  std::memset(work.send, 0, size_bytes);
-  std::memset(work.recv, 0, size_bytes);
+  device_.fill(work.send, std::byte{0}, size_bytes);
+  device_.fill(work.recv, std::byte{0}, size_bytes);
 
-  std::vector<librun::Graph> graphs;
+  Graphs graphs;
   graphs.reserve(2);
-  std::vector<Way> ways{librun_way(work, false, graphs), librun_way(work, true, graphs)};
-  const bool mpi_fits = work.count <= static_cast<std::size_t>(1) << 30;
-  if (options_.baseline_mpi && mpi_fits) ways.push_back(mpi_way(work));
-  result.iterations = choose_iterations(ways);
-  for (int batch = 0; batch < kBatches; ++batch)
-    for (Way& way : ways)
-      way.batches_us.push_back(
-          time_batch(way, std::max(1, options_.graph_calls > 0 && way.calls_each > 1
-                                          ? result.iterations / way.calls_each + 1
-                                          : result.iterations)));
+  std::vector<Way> ways{librun_way(work, comm, false, graphs),
+                        librun_way(work, comm, true, graphs)};
+  for (const BaselineColumn& column : baselines_.columns)
+    if (column.library && column.library->takes(work)) ways.push_back(column.library->way(work));
+  time_batches(ways, result);
   summarize(ways[0].batches_us, result.out_of_place);
   summarize(ways[1].batches_us, result.in_place);
-  if (ways.size() > 2) summarize(ways[2].batches_us, result.mpi.emplace());
+  std::size_t next = 2;
+  for (const BaselineColumn& column : baselines_.columns) {
+    result.baselines.push_back({column.name, std::nullopt});
+    if (column.library && column.library->takes(work))
+      summarize(ways[next++].batches_us, result.baselines.back().timing.emplace());
+  }
   // The timed calls have moved every counter of the protocol on.
-  check(work, ~options_.seed, result);
+  check(work, comm, ~options_.seed, result);
   return result;
 }
 

@@ -2,12 +2,13 @@
 // Measures one size after the other.
 #pragma once
 
-#include <functional>
 #include <vector>
 
+#include "car_bench/baseline.hpp"
 #include "car_bench/buffers.hpp"
 #include "car_bench/options.hpp"
 #include "car_bench/result.hpp"
+#include "car_bench/work.hpp"
 #include "librun/librun.hpp"
 
 namespace car::bench {
@@ -15,39 +16,46 @@ namespace car::bench {
 /// Collective throughout: all ranks measure the same.
 class Bench {
  public:
-  Bench(const Options& options, int rank, int world, std::vector<librun::Communicator>& comms,
-        const Buffers& buffers)
-      : options_(options), rank_(rank), world_(world), comms_(comms), buffers_(buffers) {}
+  Bench(const Options& options, int rank, int world, Device& device,
+        std::vector<librun::Communicator>& comms, const Buffers& buffers,
+        const Baselines& baselines)
+      : options_(options),
+        rank_(rank),
+        world_(world),
+        device_(device),
+        stream_(make_stream(device)),
+        timer_(device),
+        comms_(comms),
+        buffers_(buffers),
+        baselines_(baselines) {}
 
   /// @param algo_index which of the options' algorithms, and its communicator
   Result measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op,
                  std::size_t algo_index);
 
  private:
-  struct Work;
-  using Call = std::function<void()>;
+  using Graphs = std::vector<librun::Graph>;
 
-  /// One way to call, and the times of its batches.
-  struct Way {
-    Call call;
-    int calls_each = 1;
-    std::vector<double> batches_us{};
-  };
-
-  void check(const Work& work, std::uint64_t seed, Result& result);
-  std::uint64_t wrong_elements(const Work& work, bool in_place, std::uint64_t seed);
-  void tell_wrong(const Work& work, std::size_t index, std::uint64_t seed);
-  Way librun_way(const Work& work, bool in_place, std::vector<librun::Graph>& graphs);
-  Way mpi_way(const Work& work);
-  double time_batch(const Way& way, int iterations) const;
-  int choose_iterations(const std::vector<Way>& ways) const;
+  void check(const Work& work, librun::Communicator& comm, std::uint64_t seed, Result& result);
+  std::uint64_t wrong_elements(const Work& work, librun::Communicator& comm, bool in_place,
+                               std::uint64_t seed);
+  void tell_wrong(const Work& work, const std::byte* got, std::size_t index, std::uint64_t seed);
+  Way librun_way(const Work& work, librun::Communicator& comm, bool in_place, Graphs& graphs);
+  double time_batch(const Way& way, int iterations);
+  double warm_up(const std::vector<Way>& ways);
+  void time_batches(std::vector<Way>& ways, Result& result);
   double combine(double us) const;
+  bool replays() const { return options_.graph_calls > 0 && device_.is_asynchronous(); }
 
   const Options& options_;
   int rank_;
   int world_;
+  Device& device_;
+  DeviceStream stream_;
+  StreamTimer timer_;
   std::vector<librun::Communicator>& comms_;
   const Buffers& buffers_;
+  const Baselines& baselines_;
   bool told_wrong_ = false;
 };
 

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "car_bench/options.hpp"
+#include "common/device_memory.hpp"
 #include "librun/librun.hpp"
 
 namespace car::bench {
@@ -15,7 +16,7 @@ namespace car::bench {
 class Buffers {
  public:
   /// Collective when registered.
-  Buffers(const Options& options, std::vector<librun::Communicator>& comms);
+  Buffers(const Options& options, Device& device, std::vector<librun::Communicator>& comms);
   ~Buffers();
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
@@ -28,18 +29,15 @@ class Buffers {
 
  private:
   std::size_t shift(std::size_t element_bytes) const { return unaligned_ ? element_bytes : 0; }
-  std::byte* get(std::size_t size_bytes);
+  std::byte* get(Device& device, std::size_t size_bytes);
 
   bool unaligned_;
   std::vector<librun::Communicator>& comms_;
   bool registered_;
-  std::vector<std::unique_ptr<std::byte[]>> plain_;
+  std::vector<DeviceBuffer> plain_;
   std::vector<std::pair<std::size_t, librun_buffer_t>> handles_;  // communicator, buffer
   std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;
 };
-
-/// Bytes of memory that can still be had on this machine; 0 when unknown.
-std::uint64_t available_memory_bytes();
 
 }  // namespace car::bench

@@ -4,16 +4,20 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 
+#include "car_bench/baseline.hpp"
 #include "car_bench/bench.hpp"
 #include "car_bench/options.hpp"
 #include "car_bench/report.hpp"
 #include "car_bench/suspend_timing.hpp"
 #include "car_bench/table.hpp"
 #include "car_bench/watchdog.hpp"
+#include "common/device_choice.hpp"
 #include "common/exit_codes.hpp"
+#include "common/hosts.hpp"
 #include "common/info.hpp"
 #include "common/json_file.hpp"
 #include "common/mpi_session.hpp"
@@ -22,15 +26,23 @@
 namespace car::bench {
 namespace {
 
-/// Why this cannot run here, or "".
-std::string refuse(const Options& options, int world) {
-  const std::uint64_t copies = options.baseline_mpi ? 6 : 2;
-  const std::uint64_t needed =
-      options.max_bytes * copies * static_cast<std::uint64_t>(world) / 10 * 11;
-  const std::uint64_t available = available_memory_bytes();
-  if (available != 0 && needed > available)
-    return fmt::format("-e {} needs {} MiB for {} ranks, {} MiB are available: use a smaller -e",
-                       size_text(options.max_bytes), needed >> 20, world, available >> 20);
+/// Why this cannot run here, or "". Collective; the same on all ranks.
+std::string refuse(const Options& options, const Device& device,
+                   const std::vector<RankPlace>& places, int rank) {
+  const bool on_host = !device.is_asynchronous();
+  const int world = static_cast<int>(places.size());
+  const std::uint64_t copies = (on_host && options.baseline_mpi) ? 6
+                               : options.baseline_nccl           ? 4
+                                                                 : 2;
+  const auto sharing = static_cast<std::uint64_t>(on_host ? world : ranks_on_gpu_of(places, rank));
+  const std::uint64_t needed = options.max_bytes * copies * sharing / 10 * 11;
+  const std::uint64_t available = device.available_bytes();
+  std::uint64_t lack[] = {available != 0 && needed > available ? needed : 0, ~available};
+  MPI_Allreduce(MPI_IN_PLACE, lack, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+  if (lack[0] != 0)
+    return fmt::format("-e {} needs {} MiB for {} ranks, {} MiB are available{}: use a smaller -e",
+                       size_text(options.max_bytes), lack[0] >> 20, on_host ? world : sharing,
+                       ~lack[1] >> 20, on_host ? "" : " on a GPU");
   return {};
 }
 
@@ -43,12 +55,12 @@ void list(const Options& options) {
                      librun_algo_name(algo));
 }
 
-std::vector<librun::Communicator> make_communicators(const Options& options) {
+std::vector<librun::Communicator> make_communicators(const Options& options,
+                                                     const ChosenDevice& device) {
   std::vector<librun::Communicator> comms;
   for (const librun_algo_t algo : options.algos) {
-    librun::Config config;
+    librun::Config config = device.config();
     config.algo = algo;
-    config.device = options.device;
     comms.emplace_back(MPI_COMM_WORLD, config);
   }
   return comms;
@@ -70,21 +82,36 @@ void sweep(const Options& o, Bench& bench, Watchdog& watchdog, Show show) {
         }
 }
 
-int run(const Options& o, const MpiSession& session) {
+std::vector<std::string> notes_of(const Baselines& baselines,
+                                  const std::vector<RankPlace>& places) {
+  std::vector<std::string> notes = baselines.notes;
+  if (any_gpu_is_shared(places))
+    notes.push_back("ranks share a GPU: their kernels take turns, and no link is measured");
+  return notes;
+}
+
+int run(const Options& o, const MpiSession& session, const ChosenDevice& chosen,
+        std::vector<RankPlace> places) {
   Watchdog watchdog(o.timeout, session.rank());
   RunRecord record;
   record.start_time = now_text();
-  record.places = gather_places();
+  record.places = std::move(places);
   const bool tell = session.is_rank0();
   const bool table = tell && !o.quiet && o.json_file != "-" && o.csv_file != "-";
   Progress progress(o.progress, tell && !table);
 
   watchdog.doing("create the communicators");
-  auto comms = make_communicators(o);
-  Buffers buffers(o, comms);
-  Bench bench(o, session.rank(), session.world(), comms, buffers);
+  auto comms = make_communicators(o, chosen);
+  Device& device = *chosen.memory;
+  Buffers buffers(o, device, comms);
+  watchdog.doing("prepare the baselines");
+  Baselines baselines = make_baselines(o, device, record.places);
+  for (const BaselineColumn& column : baselines.columns)
+    record.baseline_titles.push_back(column.title);
+  record.notes = notes_of(baselines, record.places);
+  Bench bench(o, session.rank(), session.world(), device, comms, buffers, baselines);
   SuspendTiming suspends(comms);
-  if (table) fmt::print("{}", header_text(o, record.places));
+  if (table) fmt::print("{}", header_text(o, record));
   sweep(o, bench, watchdog, [&](const Result& result) {
     record.results.push_back(result);
     if (table) fmt::print("{}", row_text(o, result, session.world()));
@@ -100,6 +127,7 @@ int run(const Options& o, const MpiSession& session) {
   progress.finish();
   record.phases = suspends.phases();
   watchdog.doing("close the communicators");
+  baselines.close();
   buffers.unregister();
   for (librun::Communicator& comm : comms) comm.close();
 
@@ -149,7 +177,11 @@ int start(const MpiSession& session, int argc, char** argv) {
       write_json(o.json_file, collect_info().dump(2) + "\n");
     return kExitOk;
   }
-  if (const std::string why = refuse(o, session.world()); !why.empty())
+  // Of NCCL's ways, the one that goes through switches is no peer-to-peer; read when it starts.
+  if (o.baseline_nccl) setenv("NCCL_NVLS_ENABLE", "0", 0);
+  const ChosenDevice device = choose_device(o.device, MPI_COMM_WORLD);
+  std::vector<RankPlace> places = gather_places(*device.memory);
+  if (const std::string why = refuse(o, *device.memory, places, session.rank()); !why.empty())
     return complain(session, why, kExitEnvironment);
   int writable = kExitOk;
   if (session.is_rank0()) {
@@ -161,7 +193,7 @@ int start(const MpiSession& session, int argc, char** argv) {
     }
   }
   if (const int agreed = session.agree(writable); agreed != kExitOk) return agreed;
-  return run(o, session);
+  return run(o, session, device, std::move(places));
 }
 
 /// One rank speaks when all ranks end; a rank whose peers do not come speaks and ends the job.

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "common/device_memory.hpp"
 #include "common/env_help.hpp"
 #include "common/exit_codes.hpp"
 #include "common/info.hpp"
@@ -114,6 +115,16 @@ void add_work(CLI::App& app, Options& o) {
   add(app, device, "-t,--nthreads", "1", "for nccl-tests' sake", one_only);
 }
 
+void set_baselines(Options& o, const std::string& text) {
+  o.baseline_mpi = o.baseline_nccl = false;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name != "mpi" && name != "nccl")
+      throw std::invalid_argument("\"" + name + "\" is no baseline: mpi, nccl");
+    (name == "mpi" ? o.baseline_mpi : o.baseline_nccl) = true;
+  }
+}
+
 void add_output(CLI::App& app, Options& o) {
   const char* const checks = "Checks";
   add(app, checks, "-c,--check", "N", "N checks before and N after the timing [1]",
@@ -136,11 +147,9 @@ void add_output(CLI::App& app, Options& o) {
   const char* const output = "Output";
   add(app, output, "-a,--average", "N", "of ranks: 0 rank 0, 1 mean, 2 min, 3 max [3]",
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
-  add(app, output, "--baseline", "mpi", "measure MPI_Allreduce beside, interleaved",
-      [&o](const std::string& text) {
-        if (text != "mpi") throw std::invalid_argument("\"" + text + "\" is no baseline: mpi");
-        o.baseline_mpi = true;
-      });
+  add(app, output, "--baseline", "NAMES",
+      "measure beside, interleaved: mpi (on the host),\nnccl (on CUDA), or mpi,nccl",
+      [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
   app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE, or to standard output [-]")
@@ -185,6 +194,12 @@ void settle_registration(Options& o) {
     throw CLI::ValidationError("--algo zero_copy needs registered buffers: leave -R 0 out");
 }
 
+/// Without any GPU, NCCL was hardly meant.
+bool may_use_cuda(const Options& o) {
+  if (o.device == LIBRUN_DEVICE_HOST) return false;
+  return o.device == LIBRUN_DEVICE_CUDA || cuda_device_count() > 0;
+}
+
 void validate(const Options& o, bool factor_given, bool step_given) {
   const auto reject = [](const std::string& text) { throw CLI::ValidationError(text); };
   if (factor_given && step_given) reject("-f and -i exclude each other: give one");
@@ -194,6 +209,8 @@ void validate(const Options& o, bool factor_given, bool step_given) {
     reject(fmt::format("-b {} is above -e {}", size_text(o.min_bytes), size_text(o.max_bytes)));
   if (o.min_bytes == 0 && !step_given)
     reject("-b 0 stays 0 however often it is multiplied: use -i");
+  if (o.baseline_nccl && !may_use_cuda(o))
+    reject("--baseline nccl needs CUDA: there is none here, or --device host excludes it");
   if (o.json_file == "-" && o.csv_file == "-")
     reject("JSON and CSV cannot both go to standard output: give one a file");
   if (o.all_dtypes) return;

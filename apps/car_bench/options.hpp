@@ -37,6 +37,7 @@ struct Options {
   bool unaligned = false;
   librun_device_t device = LIBRUN_DEVICE_UNSET;
   bool baseline_mpi = false;
+  bool baseline_nccl = false;
   int suspend_every = 0;
   double min_busbw = 0;
   std::uint64_t seed = 1;

@@ -44,6 +44,15 @@ json timing_json(const Timing& timing, std::uint64_t size_bytes, int world) {
             {"p95", rounded(timing.p95_us)}}}};
 }
 
+json device_json(std::size_t rank, const RankPlace& place) {
+  json device{
+      {"rank", rank}, {"host", place.host}, {"pid", place.pid}, {"device", place.device.name}};
+  if (place.ordinal < 0) return device;
+  device["ordinal"] = place.ordinal;
+  device["bus_id"] = place.device.bus_id;
+  return device;
+}
+
 json result_json(const Result& r, int world) {
   json row{{"size", r.size_bytes},
            {"count", r.count},
@@ -56,11 +65,14 @@ json result_json(const Result& r, int world) {
            {"in_place", timing_json(r.in_place, r.size_bytes, world)}};
   row["out_of_place"]["nwrong"] = r.out_of_place.wrong;
   row["in_place"]["nwrong"] = r.in_place.wrong;
-  if (r.mpi) {
-    row["baseline"]["mpi"] = timing_json(*r.mpi, r.size_bytes, world);
-    row["baseline"]["mpi"]["type"] = type_text(is_half(r.dtype) ? LIBRUN_FLOAT32 : r.dtype);
-    row["baseline"]["mpi"]["ratio"] =
-        r.mpi->median_us > 0 ? rounded(r.out_of_place.median_us / r.mpi->median_us) : 0;
+  for (const auto& [name, timing] : r.baselines) {
+    if (!timing) continue;
+    json entry = timing_json(*timing, r.size_bytes, world);
+    const bool widened = name == "mpi" && is_half(r.dtype);
+    entry["type"] = type_text(widened ? LIBRUN_FLOAT32 : r.dtype);
+    entry["ratio"] =
+        timing->median_us > 0 ? rounded(r.out_of_place.median_us / timing->median_us) : 0;
+    row["baseline"][name] = entry;
   }
   return row;
 }
@@ -80,10 +92,7 @@ std::string json_text(const Options& options, const RunRecord& record) {
   }
   json devices = json::array();
   for (std::size_t rank = 0; rank < record.places.size(); ++rank)
-    devices.push_back({{"rank", rank},
-                       {"host", record.places[rank].host},
-                       {"pid", record.places[rank].pid},
-                       {"device", "host"}});
+    devices.push_back(device_json(rank, record.places[rank]));
   json results = json::array();
   for (const Result& result : record.results) results.push_back(result_json(result, world));
   json phases = json::array();
@@ -102,6 +111,7 @@ std::string json_text(const Options& options, const RunRecord& record) {
         {"graph", options.graph_calls},
         {"registered", options.registered},
         {"average", static_cast<int>(options.average)},
+        {"notes", record.notes},
         {"environment", environment()}}},
       {"devices", devices},
       {"results", results},
@@ -124,7 +134,8 @@ std::string csv_text(const RunRecord& record) {
     };
     row(librun_algo_name(r.algo), "out_of_place", r.out_of_place);
     row(librun_algo_name(r.algo), "in_place", r.in_place);
-    if (r.mpi) row("mpi", "out_of_place", *r.mpi);
+    for (const auto& [name, timing] : r.baselines)
+      if (timing) row(name.c_str(), "out_of_place", *timing);
   }
   return text;
 }

@@ -15,6 +15,8 @@ struct RunRecord {
   std::string start_time;
   std::string end_time;
   std::vector<RankPlace> places;
+  std::vector<std::string> baseline_titles;  ///< of the table's columns
+  std::vector<std::string> notes;            ///< what a reader of the numbers must know
   std::vector<Result> results;
   std::vector<PhaseSamples> phases;
 };

@@ -32,6 +32,12 @@ struct Timing {
   }
 };
 
+/// Another library at the same size; no timing where it does not take the call.
+struct BaselineResult {
+  std::string name;
+  std::optional<Timing> timing;
+};
+
 struct Result {
   std::uint64_t size_bytes = 0;
   std::uint64_t count = 0;
@@ -40,7 +46,7 @@ struct Result {
   librun_algo_t algo{};
   Timing out_of_place;
   Timing in_place;
-  std::optional<Timing> mpi;
+  std::vector<BaselineResult> baselines;
   int iterations = 0;
 };
 

@@ -28,6 +28,14 @@ std::string timing_text(const Timing& timing, std::uint64_t size_bytes, int worl
       number(timing.bus_gbps(size_bytes, world)), checked ? std::to_string(timing.wrong) : "N/A");
 }
 
+std::string place_text(std::size_t rank, const RankPlace& place) {
+  const bool on_host = place.ordinal < 0;
+  return fmt::format("#  Rank {:2} Group  0 Pid {:6} on {} device {:2} [{}]{}\n", rank, place.pid,
+                     place.host, on_host ? 0 : place.ordinal,
+                     on_host ? place.device.name : place.device.bus_id,
+                     on_host ? "" : " " + place.device.name);
+}
+
 const char* average_text(Average average) {
   static const char* const kTexts[] = {"of rank 0", "mean over ranks", "min over ranks",
                                        "max over ranks"};
@@ -49,19 +57,22 @@ std::string type_text(librun_dtype_t dtype) {
   }
 }
 
-std::string header_text(const Options& o, const std::vector<RankPlace>& places) {
+std::string header_text(const Options& o, const RunRecord& record) {
   if (o.osu) return "# librun all-reduce latency\n# Size          Avg Latency(us)\n";
+  const std::vector<RankPlace>& places = record.places;
   std::string text = fmt::format(
       "# {}\n# {} {}, {} to {} bytes, {}, {}, times {}\n#\n", version_text(), places.size(),
       places.size() == 1 ? "rank" : "ranks", o.min_bytes, o.max_bytes,
       o.graph_calls ? fmt::format("graphs of {} calls", o.graph_calls) : std::string("eager"),
       o.registered ? "registered buffers" : "plain buffers", average_text(o.average));
-  for (std::size_t rank = 0; rank < places.size(); ++rank)
-    text += fmt::format("#  Rank {:2} Group  0 Pid {:6} on {} device  0 [host]\n", rank,
-                        places[rank].pid, places[rank].host);
-  const std::string more = fmt::format(
-      "{}{}{}{}", o.algos.size() > 1 ? "      algo" : "", o.baseline_mpi ? "   mpi(us)  ratio" : "",
-      o.stats ? "    p5(us)   p95(us)" : "", o.timestamps ? "      time" : "");
+  for (std::size_t rank = 0; rank < places.size(); ++rank) text += place_text(rank, places[rank]);
+  for (const std::string& note : record.notes) text += "# " + note + "\n";
+  std::string baselines;
+  for (const std::string& title : record.baseline_titles)
+    baselines += fmt::format(" {:>9} {:>6}", title, "ratio");
+  const std::string more =
+      fmt::format("{}{}{}{}", o.algos.size() > 1 ? "      algo" : "", baselines,
+                  o.stats ? "    p5(us)   p95(us)" : "", o.timestamps ? "      time" : "");
   text += fmt::format(
       "#\n#{:>57}{:>32}{:>33}\n"
       "#{:>11} {:>13} {:>9} {:>7} {:>7}  {:>9} {:>7} {:>7} {:>6}  {:>9} {:>7} {:>7} {:>6}{}\n"
@@ -81,10 +92,10 @@ std::string row_text(const Options& o, const Result& r, int world) {
                                 timing_text(r.out_of_place, r.size_bytes, world, o.checks > 0),
                                 timing_text(r.in_place, r.size_bytes, world, o.checks > 0));
   if (o.algos.size() > 1) row += fmt::format(" {:>9}", librun_algo_name(r.algo));
-  if (o.baseline_mpi)
-    row += r.mpi ? fmt::format(" {:>9} {:>6.2f}", number(r.mpi->median_us),
-                               r.out_of_place.median_us / std::max(r.mpi->median_us, 1e-9))
-                 : fmt::format(" {:>9} {:>6}", "N/A", "N/A");
+  for (const auto& [name, timing] : r.baselines)
+    row += timing ? fmt::format(" {:>9} {:>6.2f}", number(timing->median_us),
+                                r.out_of_place.median_us / std::max(timing->median_us, 1e-9))
+                  : fmt::format(" {:>9} {:>6}", "N/A", "N/A");
   if (o.stats)
     row += fmt::format(" {:>9} {:>9}", number(r.out_of_place.p5_us), number(r.out_of_place.p95_us));
   if (o.timestamps) row += fmt::format("  {:%H:%M:%S}", fmt::localtime(std::time(nullptr)));

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "car_bench/options.hpp"
+#include "car_bench/report.hpp"
 #include "car_bench/result.hpp"
-#include "common/hosts.hpp"
 
 namespace car::bench {
 
-std::string header_text(const Options& options, const std::vector<RankPlace>& places);
+std::string header_text(const Options& options, const RunRecord& record);
 std::string row_text(const Options& options, const Result& result, int world);
 std::string footer_text(const std::vector<Result>& results, int world);
 std::string suspend_text(const std::vector<PhaseSamples>& phases);

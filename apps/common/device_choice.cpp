@@ -45,9 +45,8 @@ librun::Config ChosenDevice::config() const {
 ChosenDevice choose_device(librun_device_t asked, MPI_Comm comm) {
   const int local_rank = rank_on_this_machine(comm);
   const librun_device_t wanted = asked == LIBRUN_DEVICE_UNSET ? device_of_environment() : asked;
-  const int gpus = wanted == LIBRUN_DEVICE_CUDA || wanted == LIBRUN_DEVICE_AUTO
-                       ? cuda_device_count()
-                       : 0;
+  const int gpus =
+      wanted == LIBRUN_DEVICE_CUDA || wanted == LIBRUN_DEVICE_AUTO ? cuda_device_count() : 0;
   if (gpus > 0) {
     // Current before librun looks at CUDA: otherwise every rank would open the first GPU as well.
     auto memory = make_cuda_device(local_rank % gpus);

@@ -20,8 +20,8 @@ struct ChosenDevice {
   librun::Config config() const;
 };
 
-/// What was asked for, else LIBRUN_DEVICE, else CUDA where it works. On CUDA this rank takes the GPU
-/// of its rank on this machine, modulo their number, and makes it current. Collective.
+/// What was asked for, else LIBRUN_DEVICE, else CUDA where it works. On CUDA this rank takes the
+/// GPU of its rank on this machine, modulo their number, and makes it current. Collective.
 /// @throws std::runtime_error when that GPU cannot be used
 ChosenDevice choose_device(librun_device_t asked, MPI_Comm comm);
 

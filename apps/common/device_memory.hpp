@@ -16,7 +16,7 @@ namespace car {
 /// Which device this is, for people and for telling whether two ranks share one.
 struct DeviceIdentity {
   std::string name = "host";
-  std::string bus_id;                      ///< "0000:1b:00.0"; "" on the host
+  std::string bus_id;                       ///< "0000:1b:00.0"; "" on the host
   std::array<unsigned char, 16> uuid = {};  ///< zeros on the host
 };
 

@@ -124,7 +124,8 @@ class CudaDevice final : public Device {
   }
 
   bool occupy(void* address, std::size_t size_bytes) override {
-    if (!reserve_) reserve_ = driver_function<PFN_cuMemAddressReserve_v10020>("cuMemAddressReserve", 10020);
+    if (!reserve_)
+      reserve_ = driver_function<PFN_cuMemAddressReserve_v10020>("cuMemAddressReserve", 10020);
     if (!free_) free_ = driver_function<PFN_cuMemAddressFree_v10020>("cuMemAddressFree", 10020);
     if (!reserve_ || !free_) return false;
     const auto wanted = reinterpret_cast<CUdeviceptr>(address);

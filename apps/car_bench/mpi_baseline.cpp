@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_Allreduce on memory of the host.
+#include <mpi.h>
+
+#include "car_bench/baseline.hpp"
+#include "car_bench/result.hpp"
+
+namespace car::bench {
+namespace {
+
+MPI_Datatype mpi_type(librun_dtype_t dtype) {
+  switch (dtype) {
+    // MPI has no 16-bit floats: the same count of floats is what a code without librun would send.
+    case LIBRUN_FLOAT16:
+    case LIBRUN_BFLOAT16:
+    case LIBRUN_FLOAT32:
+      return MPI_FLOAT;
+    case LIBRUN_FLOAT64:
+      return MPI_DOUBLE;
+    case LIBRUN_INT8:
+      return MPI_INT8_T;
+    case LIBRUN_UINT8:
+      return MPI_UINT8_T;
+    case LIBRUN_INT32:
+      return MPI_INT32_T;
+    case LIBRUN_UINT32:
+      return MPI_UINT32_T;
+    case LIBRUN_INT64:
+      return MPI_INT64_T;
+    default:
+      return MPI_UINT64_T;
+  }
+}
+
+MPI_Op mpi_op(librun_op_t op) {
+  static const MPI_Op kOps[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
+  return kOps[op];
+}
+
+class MpiBaseline final : public Baseline {
+ public:
+  explicit MpiBaseline(int aggregate) : aggregate_(aggregate) {}
+
+  bool takes(const Work& work) const override {
+    return work.count <= static_cast<std::size_t>(1) << 30;
+  }
+
+  Way way(const Work& work) override {
+    // 16-bit floats go as floats, twice the bytes: more than the buffers hold.
+    const bool widened = is_half(work.dtype);
+    auto wide = std::make_shared<std::vector<float>>(widened ? 2 * work.count : 0);
+    std::byte* const send = widened ? reinterpret_cast<std::byte*>(wide->data()) : work.send;
+    std::byte* const recv = widened ? send + work.count * sizeof(float) : work.recv;
+    Way way;
+    way.call = [this, work, wide, send, recv] {
+      if (work.size_bytes) send[0] ^= std::byte{1};
+      for (int i = 0; i < aggregate_; ++i)
+        MPI_Allreduce(send, recv, static_cast<int>(work.count), mpi_type(work.dtype),
+                      mpi_op(work.op), MPI_COMM_WORLD);
+    };
+    way.calls_each = aggregate_;
+    return way;
+  }
+
+ private:
+  int aggregate_;
+};
+
+}  // namespace
+
+std::unique_ptr<Baseline> make_mpi_baseline(const Options& options) {
+  return std::make_unique<MpiBaseline>(options.aggregate);
+}
+
+}  // namespace car::bench

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is measured at one size, and one way to do it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "common/device_memory.hpp"
+#include "librun/types.h"
+
+namespace car::bench {
+
+struct Work {
+  Device& device;
+  void* stream;
+  std::byte* send;
+  std::byte* recv;
+  std::size_t count;
+  std::size_t size_bytes;
+  librun_dtype_t dtype;
+  librun_op_t op;
+};
+
+/// One way to call, and the times of its batches.
+struct Way {
+  std::function<void()> call;
+  std::function<void()> finish = [] {};  ///< waits for all calls so far
+  int calls_each = 1;
+  std::vector<double> batches_us{};
+};
+
+struct Ends {
+  const std::byte* from;
+  std::byte* to;
+};
+
+/// The buffers of the i-th call of a row. Where calls return early, each takes what the one before
+/// gave: nobody can overlap them.
+inline Ends ends_of(const Work& work, bool in_place, int i) {
+  if (in_place) return {work.recv, work.recv};
+  const bool back = work.device.is_asynchronous() && i % 2 == 1;
+  return back ? Ends{work.recv, work.send} : Ends{work.send, work.recv};
+}
+
+}  // namespace car::bench
