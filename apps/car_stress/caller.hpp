@@ -25,7 +25,7 @@ struct CallBuffers {
 std::size_t room_of(const CallPlan& call);
 
 /// Lays the buffers into two pieces of memory, at offsets that differ from rank to rank.
-CallBuffers place_buffers(const CallPlan& call, std::byte* input, std::byte* output,
+CallBuffers place_buffers(Device& device, const CallPlan& call, std::byte* input, std::byte* output,
                           Random& random);
 
 /// Poisons the output and writes this rank's input.
@@ -38,7 +38,7 @@ void check_result(const CallBuffers& buffers, const CallPlan& call, const Group&
 
 class Caller {
  public:
-  Caller(std::size_t max_bytes, Journal& journal);
+  Caller(Device& device, std::size_t max_bytes, Journal& journal);
 
   /// Collective over the group. @throws librun::Error
   /// @return hash of the result, equal on all ranks of the group
@@ -49,7 +49,7 @@ class Caller {
  private:
   CallBuffers choose_buffers(Group& group, const CallPlan& call, Random& random);
 
-  PlainMemory input_, output_;
+  DeviceBuffer input_, output_;
   Journal& journal_;
   std::uint64_t calls_ = 0;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "car_stress/fake_checkpoint.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 namespace car::stress {
@@ -19,16 +17,8 @@ FakeCheckpoint::~FakeCheckpoint() {
 int FakeCheckpoint::occupy(std::span<const librun_mapping_t> mappings) {
   std::vector<Range> ranges;
   for (const librun_mapping_t& mapping : mappings) {
-    // NOREPLACE: what is still mapped there must not be torn away under its owner.
-    void* const taken =
-        mmap(mapping.address, mapping.size_bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (taken == MAP_FAILED) continue;
-    if (taken != mapping.address) {  // kernels before 4.17 take the address as a hint
-      munmap(taken, mapping.size_bytes);
-      continue;
-    }
-    ranges.push_back({taken, mapping.size_bytes});
+    if (device_.occupy(mapping.address, mapping.size_bytes))
+      ranges.push_back({mapping.address, mapping.size_bytes});
   }
   const int count = static_cast<int>(ranges.size());
   generations_.push_back(std::move(ranges));
@@ -49,7 +39,7 @@ int FakeCheckpoint::count_moved(std::span<const librun_mapping_t> before,
 }
 
 void FakeCheckpoint::release(const std::vector<Range>& ranges) {
-  for (const Range& range : ranges) munmap(range.address, range.size_bytes);
+  for (const Range& range : ranges) device_.vacate(range.address, range.size_bytes);
 }
 
 }  // namespace car::stress

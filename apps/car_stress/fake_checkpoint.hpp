@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "common/device_memory.hpp"
 #include "librun/types.h"
 
 namespace car::stress {
@@ -15,7 +16,7 @@ namespace car::stress {
 /// Takes the addresses that the mappings of peers had, so that resume has to put them elsewhere.
 class FakeCheckpoint {
  public:
-  FakeCheckpoint() = default;
+  explicit FakeCheckpoint(Device& device) : device_(device) {}
   ~FakeCheckpoint();
   FakeCheckpoint(const FakeCheckpoint&) = delete;
   FakeCheckpoint& operator=(const FakeCheckpoint&) = delete;
@@ -34,8 +35,9 @@ class FakeCheckpoint {
     void* address;
     std::size_t size_bytes;
   };
-  static void release(const std::vector<Range>& ranges);
+  void release(const std::vector<Range>& ranges);
 
+  Device& device_;
   std::deque<std::vector<Range>> generations_;
 };
 

@@ -24,16 +24,19 @@ std::vector<int> ranks_in_the_run(MPI_Comm members, int world) {
 
 }  // namespace
 
-Group::Group(int index, const GroupPlan& plan, const MpiGroups& mpi, librun_device_t device,
+Group::Group(int index, const GroupPlan& plan, const MpiGroups& mpi, const ChosenDevice& device,
              Watchdog& watchdog)
-    : plan_(plan), name_(fmt::format("comm {} ({})", index, describe(plan))), watchdog_(watchdog) {
+    : plan_(plan),
+      name_(fmt::format("comm {} ({})", index, describe(plan))),
+      device_(*device.memory),
+      watchdog_(watchdog) {
   const MPI_Comm members = mpi.of(plan.members);
   if (members == MPI_COMM_NULL) return;
   MPI_Comm_rank(members, &rank_);
   MPI_Comm_size(members, &world_);
   run_ranks_ = ranks_in_the_run(members, world_);
-  librun::Config config;
-  config.device = device;
+  stream_ = make_stream(device_);
+  librun::Config config = device.config();
   config.algo = plan.algo;
   comm_ = librun::Communicator(members, config);
   watchdog_.watch(name_, comm_.get());
@@ -47,7 +50,8 @@ int Group::run_rank(int rank) const {
 
 void Group::register_buffers(Group& lender, std::size_t each_bytes, Random random) {
   if (is_member())
-    registered_ = std::make_unique<RegisteredPair>(comm_, lender.comm_, each_bytes, random);
+    registered_ =
+        std::make_unique<RegisteredPair>(device_, comm_, lender.comm_, each_bytes, random);
 }
 
 void Group::drop_buffers() {

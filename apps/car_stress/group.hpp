@@ -10,6 +10,7 @@
 #include "car_stress/plan.hpp"
 #include "car_stress/registered_pair.hpp"
 #include "car_stress/watchdog.hpp"
+#include "common/device_choice.hpp"
 #include "librun/librun.hpp"
 
 namespace car::stress {
@@ -17,7 +18,7 @@ namespace car::stress {
 class Group {
  public:
   /// Collective over its members; on other ranks the group is there, and does nothing.
-  Group(int index, const GroupPlan& plan, const MpiGroups& mpi, librun_device_t device,
+  Group(int index, const GroupPlan& plan, const MpiGroups& mpi, const ChosenDevice& device,
         Watchdog& watchdog);
   /// Local.
   ~Group();
@@ -26,6 +27,9 @@ class Group {
 
   bool is_member() const { return static_cast<bool>(comm_); }
   librun::Communicator& comm() { return comm_; }
+  Device& device() { return device_; }
+  /// What all its calls are ordered on.
+  void* stream() const { return stream_.get(); }
   const GroupPlan& plan() const { return plan_; }
   /// "comm 1 (halves, two_shot)"
   const std::string& name() const { return name_; }
@@ -51,7 +55,9 @@ class Group {
  private:
   GroupPlan plan_;
   std::string name_;
+  Device& device_;
   Watchdog& watchdog_;
+  DeviceStream stream_;
   librun::Communicator comm_;
   std::unique_ptr<RegisteredPair> registered_;
   int rank_ = -1;

@@ -54,28 +54,35 @@ bool needs_company(Probe probe) {
          probe == Probe::op_differs;
 }
 
+/// Also waits: what the device finds is only known then.
+librun_status_t all_reduce(Group& group, const Arguments& arguments) {
+  const librun_status_t called =
+      librun_all_reduce(group.comm().get(), arguments.send, arguments.recv, arguments.count,
+                        arguments.dtype, arguments.op, group.stream());
+  if (!group.device().is_asynchronous()) return called;
+  const librun_status_t found = librun_synchronize(group.comm().get(), group.stream());
+  return called == LIBRUN_OK ? found : called;
+}
+
 void probe_arguments(Group& group, const ProbePlan& plan, Journal& journal) {
   if (needs_company(plan.probe) && group.world() < 2) return;
   // One rank passes bad arguments, the others good ones; all must hear of it.
   const auto odd_rank = static_cast<int>(plan.seed % static_cast<std::uint64_t>(group.world()));
   RegisteredPair* const pair = group.registered();
-  const PlainMemory own(pair ? 1 : 4 * kCount * sizeof(double));
+  const DeviceBuffer own(group.device(), pair ? 1 : 4 * kCount * sizeof(double));
   std::byte* const memory = pair ? pair->input() : own.data();
-  const GuardedRange whole(memory, 0, sizeof(double), 3 * kCount * sizeof(double));
+  const GuardedRange whole(group.device(), memory, 0, sizeof(double), 3 * kCount * sizeof(double));
   Arguments arguments{whole.data(), whole.data() + 2 * kCount * sizeof(double)};
   if (group.rank() == odd_rank) make_bad(plan.probe, whole.data(), arguments);
-  expect(LIBRUN_INVALID_ARGUMENT,
-         librun_all_reduce(group.comm().get(), arguments.send, arguments.recv, arguments.count,
-                           arguments.dtype, arguments.op, nullptr),
-         "all_reduce", journal);
+  expect(LIBRUN_INVALID_ARGUMENT, all_reduce(group, arguments), "all_reduce", journal);
   if (!whole.is_poison() || !whole.guards_intact())
     journal.wrong("a refused call wrote to a buffer");
 }
 
 void probe_suspend_in_capture(Group& group, Journal& journal) {
-  group.comm().begin_graph();
+  group.comm().begin_graph(group.stream());
   expect(LIBRUN_REJECTED, librun_suspend(group.comm().get(), -1), "suspend", journal);
-  group.comm().end_graph();
+  group.comm().end_graph(group.stream());
 }
 
 void probe_free_registered(Group& group, Journal& journal) {
@@ -113,14 +120,16 @@ void run_probe(Group& group, const ProbePlan& plan, Journal& journal) {
 void probe_suspended(Group& group, Journal& journal) {
   if (!group.is_member()) return;
   journal.doing("use of " + group.name() + " while suspended");
-  double value = 1.0;
-  expect(
-      LIBRUN_INVALID_STATE,
-      librun_all_reduce(group.comm().get(), &value, &value, 1, LIBRUN_FLOAT64, LIBRUN_SUM, nullptr),
-      "all_reduce", journal);
-  if (value != 1.0) journal.wrong("a refused call wrote to a buffer");
+  const DeviceBuffer memory(group.device(), sizeof(double), Place::pinned);
+  auto* const value = reinterpret_cast<double*>(memory.data());
+  *value = 1.0;
+  expect(LIBRUN_INVALID_STATE,
+         librun_all_reduce(group.comm().get(), value, value, 1, LIBRUN_FLOAT64, LIBRUN_SUM,
+                           group.stream()),
+         "all_reduce", journal);
+  if (*value != 1.0) journal.wrong("a refused call wrote to a buffer");
   librun_buffer_t buffer{};
-  expect(LIBRUN_INVALID_STATE, librun_register(group.comm().get(), &value, sizeof(value), &buffer),
+  expect(LIBRUN_INVALID_STATE, librun_register(group.comm().get(), value, sizeof(double), &buffer),
          "register", journal);
 }
 

@@ -21,21 +21,24 @@ RecordedGraph::RecordedGraph(int index, Group& group, const GraphPlan& plan, Jou
   allocate(room, registered);
 
   std::byte* next = memory_;
-  group.comm().begin_graph();
   for (const CallPlan& call : plan_.calls) {
     Random random(call.seed, 1, static_cast<std::uint64_t>(group.rank()));
-    buffers_.push_back(place_buffers(call, next, next + room_of(call), random));
+    buffers_.push_back(place_buffers(group.device(), call, next, next + room_of(call), random));
     next += 2 * room_of(call);
-    const CallBuffers& buffers = buffers_.back();
-    group.comm().all_reduce(buffers.send(), buffers.recv(), call.count, call.dtype, call.op);
   }
-  graph_ = group.comm().end_graph();
+  group.comm().begin_graph(group.stream());
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const CallPlan& call = plan_.calls[i];
+    group.comm().all_reduce(buffers_[i].send(), buffers_[i].recv(), call.count, call.dtype, call.op,
+                            group.stream());
+  }
+  graph_ = group.comm().end_graph(group.stream());
 }
 
 void RecordedGraph::allocate(std::size_t size_bytes, bool registered) {
   if (!registered) {
-    plain_ = std::make_unique<PlainMemory>(size_bytes);
-    memory_ = plain_->data();
+    plain_ = DeviceBuffer(group_.device(), size_bytes);
+    memory_ = plain_.data();
     return;
   }
   memory_ = static_cast<std::byte*>(group_.comm().allocate(size_bytes));
@@ -51,8 +54,8 @@ void RecordedGraph::launch(std::uint64_t seed) {
   journal_.doing("launch of " + name_);
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     fill_buffers(buffers_[i], plan_.calls[i], group_, seed_of(plan_.calls[i], seed));
-  graph_.launch();
-  group_.comm().synchronize();
+  graph_.launch(group_.stream());
+  group_.comm().synchronize(group_.stream());
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     journal_.doing(fmt::format("{}: call {}: {}", name_, i, describe(plan_.calls[i])));
     check_result(buffers_[i], plan_.calls[i], group_, seed_of(plan_.calls[i], seed), journal_);
@@ -64,7 +67,7 @@ void RecordedGraph::expect_refusal() {
   journal_.doing("launch of " + name_ + " while suspended");
   for (const CallBuffers& buffers : buffers_) buffers.output.poison();
   try {
-    graph_.launch();
+    graph_.launch(group_.stream());
     journal_.wrong("the launch was not refused");
   } catch (const librun::Error& error) {
     if (error.code() != LIBRUN_INVALID_STATE) throw;

@@ -2,7 +2,6 @@
 // A graph of the run with buffers of its own.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +37,7 @@ class RecordedGraph {
   Group& group_;
   GraphPlan plan_;
   Journal& journal_;
-  std::unique_ptr<PlainMemory> plain_;
+  DeviceBuffer plain_;
   std::byte* memory_ = nullptr;
   librun_buffer_t registration_{};
   std::vector<CallBuffers> buffers_;

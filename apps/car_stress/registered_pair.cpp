@@ -3,15 +3,15 @@
 
 namespace car::stress {
 
-RegisteredPair::RegisteredPair(librun::Communicator& comm, librun::Communicator& lender,
-                               std::size_t each_bytes, Random& random)
+RegisteredPair::RegisteredPair(Device& device, librun::Communicator& comm,
+                               librun::Communicator& lender, std::size_t each_bytes, Random& random)
     : comm_(&comm), owner_(&comm), each_bytes_(each_bytes) {
   const auto kind = static_cast<Kind>(random.below(5));
   if (kind == Kind::lent) owner_ = &lender;
   switch (kind) {
     case Kind::plain:
-      plain_ = std::make_unique<PlainMemory>(2 * each_bytes);
-      input_ = plain_->data();
+      plain_ = DeviceBuffer(device, 2 * each_bytes);
+      input_ = plain_.data();
       output_ = input_ + each_bytes;
       break;
     case Kind::slices:
@@ -42,7 +42,7 @@ void RegisteredPair::unregister() {
 void RegisteredPair::free_memory() {
   for (void* const memory : allocations_) owner_->deallocate(memory);
   allocations_.clear();
-  plain_.reset();
+  plain_ = {};
   input_ = output_ = nullptr;
 }
 

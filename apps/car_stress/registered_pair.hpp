@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
-#include "car_stress/guarded_memory.hpp"
 #include "car_stress/random.hpp"
+#include "common/device_memory.hpp"
 #include "librun/librun.hpp"
 
 namespace car::stress {
@@ -20,8 +19,8 @@ class RegisteredPair {
   /// Collective over `comm`.
   /// @param lender whose librun_malloc gives the memory of the kind `lent`; lives longer than this
   /// @param random equal on all ranks
-  RegisteredPair(librun::Communicator& comm, librun::Communicator& lender, std::size_t each_bytes,
-                 Random& random);
+  RegisteredPair(Device& device, librun::Communicator& comm, librun::Communicator& lender,
+                 std::size_t each_bytes, Random& random);
 
   /// Collective while `comm` is active, local while it is suspended.
   void unregister();
@@ -41,7 +40,7 @@ class RegisteredPair {
   librun::Communicator* comm_;
   librun::Communicator* owner_;
   std::size_t each_bytes_;
-  std::unique_ptr<PlainMemory> plain_;
+  DeviceBuffer plain_;
   std::vector<void*> allocations_;
   std::vector<librun_buffer_t> handles_;
   std::byte* input_ = nullptr;

@@ -19,25 +19,26 @@ std::uint64_t in_cycle(std::uint64_t cycle) { return 2 * cycle + 1; }
 
 }  // namespace
 
-Runner::Runner(const Options& options, const MpiGroups& mpi, int world, Journal& journal,
-               Watchdog& watchdog, Tally& tally, Report& report)
+Runner::Runner(const Options& options, const ChosenDevice& device, const MpiGroups& mpi, int world,
+               Journal& journal, Watchdog& watchdog, Tally& tally, Report& report)
     : options_(options),
       limits_(limits_of(options, world)),
+      device_(device),
       mpi_(mpi),
       journal_(journal),
       watchdog_(watchdog),
       tally_(tally),
       report_(report),
       agreement_(mpi.control(), [this] { groups_[0]->comm().check(); }),
-      caller_(options.max_bytes, journal),
-      transitions_(mpi, options.checkpoint == Checkpoint::fake, journal, tally) {}
+      caller_(*device.memory, options.max_bytes, journal),
+      transitions_(*device.memory, mpi, options.checkpoint == Checkpoint::fake, journal, tally) {}
 
 void Runner::run() {
   cycle_ = options_.first_cycle;
   journal_.begin_cycle(cycle_);
   journal_.doing("create of the first communicator");
   groups_.push_back(
-      std::make_unique<Group>(0, plan_first_group(limits_), mpi_, options_.device, watchdog_));
+      std::make_unique<Group>(0, plan_first_group(limits_), mpi_, device_, watchdog_));
   if (limits_.graphs > 0)
     graphs_.push_back(
         std::make_unique<RecordedGraph>(0, *groups_[0], plan_first_graph(limits_), journal_));
@@ -84,7 +85,7 @@ void Runner::begin_epoch(std::uint64_t epoch) {
     journal_.doing("create of comm " + std::to_string(index) + " (" + describe(plan) + ")");
     // Who is gone already would be waited for until the deadline.
     groups_[0]->comm().check();
-    groups_.push_back(std::make_unique<Group>(index, plan, mpi_, options_.device, watchdog_));
+    groups_.push_back(std::make_unique<Group>(index, plan, mpi_, device_, watchdog_));
   }
   for (int i = 0; i < limits_.groups; ++i) renew_buffers(i, last_renewal(i));
   for (const GraphPlan& plan : epoch_plan_.graphs) {

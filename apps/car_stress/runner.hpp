@@ -21,8 +21,8 @@ namespace car::stress {
 
 class Runner {
  public:
-  Runner(const Options& options, const MpiGroups& mpi, int world, Journal& journal,
-         Watchdog& watchdog, Tally& tally, Report& report);
+  Runner(const Options& options, const ChosenDevice& device, const MpiGroups& mpi, int world,
+         Journal& journal, Watchdog& watchdog, Tally& tally, Report& report);
 
   /// Collective; all ranks return together. @throws librun::Error when the library failed, which
   /// ends the run of this rank, whatever the others do.
@@ -46,6 +46,7 @@ class Runner {
 
   const Options& options_;
   const Limits limits_;
+  const ChosenDevice& device_;
   const MpiGroups& mpi_;
   Journal& journal_;
   Watchdog& watchdog_;

@@ -49,13 +49,15 @@ std::string problem_of(const Options& options, const Tally& tally, int world) {
 }  // namespace
 
 int soak(const Options& options, int rank, int world) {
+  const ChosenDevice device = choose_device(options.device, MPI_COMM_WORLD);
   MpiGroups mpi(MPI_COMM_WORLD, options.seed);
   Journal journal(rank);
   Watchdog watchdog(journal, options.timeout);
   Tally tally;
   Report report(options, rank, world, tally);
   report.start();
-  auto runner = std::make_optional<Runner>(options, mpi, world, journal, watchdog, tally, report);
+  auto runner =
+      std::make_optional<Runner>(options, device, mpi, world, journal, watchdog, tally, report);
   try {
     runner->run();
   } catch (const librun::Error& error) {

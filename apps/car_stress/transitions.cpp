@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "car_stress/probes.hpp"
+#include "common/host_copy.hpp"
 #include "common/verify.hpp"
 
 namespace car::stress {
@@ -18,7 +19,9 @@ std::uint64_t hash_contents(Group& group) {
   RegisteredPair* const pair = group.registered();
   if (!pair) return 0;
   const std::size_t size_bytes = std::min(pair->each_bytes(), kHashedBytes);
-  return hash_bytes(pair->input(), size_bytes) ^ hash_bytes(pair->output(), size_bytes);
+  const HostCopy input(group.device(), pair->input(), size_bytes);
+  const HostCopy output(group.device(), pair->output(), size_bytes);
+  return hash_bytes(input.data(), size_bytes) ^ hash_bytes(output.data(), size_bytes);
 }
 
 /// The same order on every rank.

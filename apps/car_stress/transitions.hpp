@@ -21,8 +21,9 @@ using Groups = std::vector<std::unique_ptr<Group>>;
 
 class Transitions {
  public:
-  Transitions(const MpiGroups& mpi, bool fake_checkpoint, Journal& journal, Tally& tally)
-      : mpi_(mpi), fake_(fake_checkpoint), journal_(journal), tally_(tally) {}
+  Transitions(Device& device, const MpiGroups& mpi, bool fake_checkpoint, Journal& journal,
+              Tally& tally)
+      : mpi_(mpi), fake_(fake_checkpoint), journal_(journal), tally_(tally), checkpoint_(device) {}
 
   /// Runs the transition of `plan`. Collective. @throws librun::Error
   /// @param meanwhile called with the suspended groups between suspend and resume

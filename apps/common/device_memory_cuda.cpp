@@ -15,6 +15,12 @@ namespace {
 cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
+/// Of GPU memory, as the driver hands addresses out.
+std::size_t whole_pages(std::size_t size_bytes) {
+  constexpr std::size_t kPageBytes = std::size_t{2} << 20;
+  return (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) : ordinal_(ordinal) {
@@ -124,6 +130,7 @@ class CudaDevice final : public Device {
   }
 
   bool occupy(void* address, std::size_t size_bytes) override {
+    size_bytes = whole_pages(size_bytes);
     if (!reserve_)
       reserve_ = driver_function<PFN_cuMemAddressReserve_v10020>("cuMemAddressReserve", 10020);
     if (!free_) free_ = driver_function<PFN_cuMemAddressFree_v10020>("cuMemAddressFree", 10020);
@@ -136,7 +143,7 @@ class CudaDevice final : public Device {
     return false;
   }
   void vacate(void* address, std::size_t size_bytes) noexcept override {
-    free_(reinterpret_cast<CUdeviceptr>(address), size_bytes);
+    free_(reinterpret_cast<CUdeviceptr>(address), whole_pages(size_bytes));
   }
 
  private:
