@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/gpu_info.hpp"
 #include "librun/librun.hpp"
 
 namespace car {
@@ -78,6 +79,7 @@ nlohmann::json collect_info() {
       {"host", host},
       {"usable_cores", usable_cores()},
       {"backends", {backend("host", LIBRUN_DEVICE_HOST), backend("cuda", LIBRUN_DEVICE_CUDA)}},
+      {"cuda", collect_gpus()},
       {"limits",
        {{"ranks", LIBRUN_MAX_WORLD},
         {"registered_buffers", LIBRUN_MAX_BUFFERS},
@@ -101,6 +103,7 @@ std::string info_text(const nlohmann::json& info) {
     out += fmt::format("backend     {}: {}\n", entry.at("name").get<std::string>(),
                        usable ? "usable" : entry.at("reason").get<std::string>());
   }
+  out += gpus_text(info.at("cuda"));
   const auto& limits = info.at("limits");
   out += fmt::format("limits      {} ranks, {} registered buffers, {} elements a call\n",
                      limits.at("ranks").get<int>(), limits.at("registered_buffers").get<int>(),
