@@ -23,6 +23,8 @@ constexpr double kSlowUs = 5e3;
 /// Of graphs on a device; each is a batch.
 constexpr int kMinReplays = 20;
 constexpr int kMaxReplays = 200;
+/// Of one replay; beyond it, kBatches of them are enough.
+constexpr double kLongReplayUs = 50e3;
 
 double percentile(const std::vector<double>& sorted, double fraction) {
   const double at = fraction * static_cast<double>(sorted.size() - 1);
@@ -165,9 +167,10 @@ void Bench::time_batches(std::vector<Way>& ways, Result& result) {
   int batches = kBatches;
   int repeats = options_.iterations;
   if (replays()) {
+    const int least = call_us < kLongReplayUs ? kMinReplays : kBatches;
     batches = options_.iterations > 0
                   ? std::max(1, options_.iterations / calls_each)
-                  : std::clamp(static_cast<int>(kBudgetUs / call_us), kMinReplays, kMaxReplays);
+                  : std::clamp(static_cast<int>(kBudgetUs / call_us), least, kMaxReplays);
     repeats = 1;
     result.iterations = batches * calls_each;
   } else {

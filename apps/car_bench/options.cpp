@@ -10,7 +10,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "common/device_memory.hpp"
 #include "common/env_help.hpp"
 #include "common/exit_codes.hpp"
 #include "common/info.hpp"
@@ -148,7 +147,7 @@ void add_output(CLI::App& app, Options& o) {
   add(app, output, "-a,--average", "N", "of ranks: 0 rank 0, 1 mean, 2 min, 3 max [3]",
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
   add(app, output, "--baseline", "NAMES",
-      "measure beside, interleaved: mpi (on the host),\nnccl (on CUDA), or mpi,nccl",
+      "measure beside, interleaved: mpi (on the host;\nn/a on CUDA) or nccl (with --device cuda)",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
@@ -194,10 +193,10 @@ void settle_registration(Options& o) {
     throw CLI::ValidationError("--algo zero_copy needs registered buffers: leave -R 0 out");
 }
 
-/// Without any GPU, NCCL was hardly meant.
-bool may_use_cuda(const Options& o) {
-  if (o.device == LIBRUN_DEVICE_HOST) return false;
-  return o.device == LIBRUN_DEVICE_CUDA || cuda_device_count() > 0;
+bool asks_for_cuda(const Options& o) {
+  const char* const variable = std::getenv("LIBRUN_DEVICE");
+  return o.device == LIBRUN_DEVICE_CUDA ||
+         (o.device == LIBRUN_DEVICE_UNSET && variable && std::string(variable) == "cuda");
 }
 
 void validate(const Options& o, bool factor_given, bool step_given) {
@@ -209,8 +208,7 @@ void validate(const Options& o, bool factor_given, bool step_given) {
     reject(fmt::format("-b {} is above -e {}", size_text(o.min_bytes), size_text(o.max_bytes)));
   if (o.min_bytes == 0 && !step_given)
     reject("-b 0 stays 0 however often it is multiplied: use -i");
-  if (o.baseline_nccl && !may_use_cuda(o))
-    reject("--baseline nccl needs CUDA: there is none here, or --device host excludes it");
+  if (o.baseline_nccl && !asks_for_cuda(o)) reject("--baseline nccl needs --device cuda");
   if (o.json_file == "-" && o.csv_file == "-")
     reject("JSON and CSV cannot both go to standard output: give one a file");
   if (o.all_dtypes) return;

@@ -58,7 +58,9 @@ std::string type_text(librun_dtype_t dtype) {
 }
 
 std::string header_text(const Options& o, const RunRecord& record) {
-  if (o.osu) return "# librun all-reduce latency\n# Size          Avg Latency(us)\n";
+  std::string notes;
+  for (const std::string& note : record.notes) notes += "# " + note + "\n";
+  if (o.osu) return "# librun all-reduce latency\n" + notes + "# Size          Avg Latency(us)\n";
   const std::vector<RankPlace>& places = record.places;
   std::string text = fmt::format(
       "# {}\n# {} {}, {} to {} bytes, {}, {}, times {}\n#\n", version_text(), places.size(),
@@ -66,7 +68,7 @@ std::string header_text(const Options& o, const RunRecord& record) {
       o.graph_calls ? fmt::format("graphs of {} calls", o.graph_calls) : std::string("eager"),
       o.registered ? "registered buffers" : "plain buffers", average_text(o.average));
   for (std::size_t rank = 0; rank < places.size(); ++rank) text += place_text(rank, places[rank]);
-  for (const std::string& note : record.notes) text += "# " + note + "\n";
+  text += notes;
   std::string baselines;
   for (const std::string& title : record.baseline_titles)
     baselines += fmt::format(" {:>9} {:>6}", title, "ratio");
