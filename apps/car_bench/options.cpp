@@ -147,7 +147,7 @@ void add_output(CLI::App& app, Options& o) {
   add(app, output, "-a,--average", "N", "of ranks: 0 rank 0, 1 mean, 2 min, 3 max [3]",
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
   add(app, output, "--baseline", "NAMES",
-      "measure beside, interleaved: mpi (on the host;\nn/a on CUDA) or nccl (with --device cuda)",
+      "measure beside, interleaved: mpi (from a GPU\nthrough the host), nccl (with --device cuda)",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);

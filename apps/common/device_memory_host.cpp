@@ -36,7 +36,7 @@ class HostDevice final : public Device {
   }
 
   void* allocate(std::size_t size_bytes, Place) override {
-    const std::size_t rounded = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const std::size_t rounded = (size_bytes / kPageBytes + 1) * kPageBytes;
     void* const memory = std::aligned_alloc(kPageBytes, rounded);
     if (!memory) throw std::bad_alloc();
     return memory;
