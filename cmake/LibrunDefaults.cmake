@@ -14,9 +14,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(librun_options INTERFACE)
 target_compile_options(librun_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
-  $<$<BOOL:${LIBRUN_WERROR}>:-Werror>)
+  $<$<AND:$<BOOL:${LIBRUN_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>
+  $<$<AND:$<BOOL:${LIBRUN_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Werror=all-warnings>)
 if(LIBRUN_SANITIZE)
   target_compile_options(librun_options INTERFACE -fsanitize=${LIBRUN_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
