@@ -67,6 +67,27 @@ TEST_CASE("each algorithm gives the model's bits for all types, ops and sizes") 
   }
 }
 
+TEST_CASE("stepped alone, for tools that make kernels too slow to wait", "[.][stepped]") {
+  librun::Communicator comm = create(config_of(LIBRUN_ALGO_STEPPED, kSmallArenaBytes));
+  ReductionCase test;
+  for (int cycle = 0; cycle < 2; ++cycle) {
+    for (const librun_dtype_t dtype : kAllDtypes) {
+      for (const std::size_t count : {std::size_t{17}, std::size_t{1000}, std::size_t{40001}}) {
+        test.dtype = dtype;
+        test.count = count;
+        ++test.k;
+        ++test.shift;
+        test.place = static_cast<Place>(test.k % 3);
+        INFO(describe(test));
+        CHECK(run_case(comm.get(), test) == "");
+      }
+    }
+    CHECK(comm.suspend());
+    CHECK(comm.resume());
+  }
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
 TEST_CASE("B28 every offset and way of placing, different on each rank") {
   librun::Communicator comm = create(config_of(LIBRUN_ALGO_AUTO, kSmallArenaBytes));
   ReductionCase test;

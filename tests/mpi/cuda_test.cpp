@@ -110,7 +110,7 @@ TEST_CASE("a native replay while suspended ends soon, is reported once, and is e
   comm.close();
 }
 
-TEST_CASE("two streams take turns on one communicator") {
+TEST_CASE("two streams take turns on one communicator, with and without a wait in between") {
   librun::Communicator comm = create();
   const Stream streams[2];
   constexpr std::size_t kCount = 10000;
@@ -122,10 +122,12 @@ TEST_CASE("two streams take turns on one communicator") {
     };
     for (const std::size_t which : {0, 1})
       for (std::size_t i = 0; i < kCount; ++i) data[which][i] = value(i, which);
-    // Both are under way at once; the library keeps them in order.
-    for (const std::size_t which : {0, 1})
+    // In odd rounds both are under way at once; the library keeps them in order.
+    for (const std::size_t which : {0, 1}) {
       comm.all_reduce(data[which].data(), data[which].data(), kCount, LIBRUN_SUM,
                       streams[which].get());
+      if (round % 2 == 0) comm.synchronize(streams[which].get());
+    }
     for (const std::size_t which : {1, 0}) comm.synchronize(streams[which].get());
     std::size_t wrong = 0;
     for (const std::size_t which : {0, 1})
