@@ -21,7 +21,8 @@ record() {
 }
 
 # step GROUP NAME NEEDS_S LIMIT_S COMMAND... : skipped when less than NEEDS_S is left. A command that
-# ends with 77, or a test that ctest calls skipped, counts as skipped.
+# ends with 77, or a test that ctest calls skipped, counts as skipped. The command is told its limit in
+# STEP_LIMIT_S and its log in STEP_LOG.
 step() {
   local group=$1 name=$2 needs_s=$3 limit_s=$4
   shift 4
@@ -34,7 +35,7 @@ step() {
   [ "$limit_s" -le "$left_s" ] || limit_s=$left_s
   local log=$STEPS_LOGS/${name//[^A-Za-z0-9._-]/_}.log
   local start=$EPOCHREALTIME code=0
-  STEP_LIMIT_S=$limit_s "$@" >"$log" 2>&1 </dev/null || code=$?
+  STEP_LIMIT_S=$limit_s STEP_LOG=$log "$@" >"$log" 2>&1 </dev/null || code=$?
   local seconds
   seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.1f", b - a}')
   if [ "$code" -eq 77 ] || { [ "$code" -eq 0 ] && grep -q '[*][*][*]Skipped' "$log"; }; then
