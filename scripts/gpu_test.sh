@@ -1,17 +1,34 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # For a machine without network whose packages are there already: builds from source into a folder
-# and runs the tests.
-set -euo pipefail
+# and runs the tests, on the GPUs if there are any.
+set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/setup.sh"
+. "$LIBRUN_ROOT/scripts/lib/steps.sh"
+. "$LIBRUN_ROOT/scripts/lib/mps.sh"
 
 usage() {
   cat <<'EOT'
-usage: scripts/gpu_test.sh FOLDER [ctest options]
+usage: scripts/gpu_test.sh FOLDER [--np "1 2 4 8"] [--budget SECONDS] [--only "GROUP..."]
+                           [ctest options]
 
 Configures and builds librun in FOLDER, with whatever backends this machine allows, and runs the
-tests there. Installs nothing. Needs cmake, g++, MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and
-bats. The results are in FOLDER/junit.xml and FOLDER/car_bench.json.
+tests there: on the GPUs where there are some, else on the host. Installs nothing. Needs cmake, g++,
+MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and python3. Groups, in this order:
+
+  build      always
+  unit       the unit tests, on the host
+  mpi        each test of tests/mpi, at each number of ranks of --np
+  stress     car_stress: 300 cycles with fake checkpoints, at 2 and 4 ranks
+  bench      car_bench at 2 ranks, with graphs
+  death      ranks that die; needs 4 GPUs, since MPS does not survive it
+  sanitizer  compute-sanitizer (memcheck, racecheck) on kernels that do not wait, 1 and 2 ranks
+
+Where ranks outnumber GPUs they share them through a private MPS, which ends with the script. What
+does not fit into the budget (540 seconds) is skipped; a second run on the same FOLDER builds only
+what has changed. Ctest options choose tests: -R lifecycle. FOLDER/report.md and report.json hold
+the results, FOLDER/logs all output. The last line is "N passed, N failed"; the exit status is 0
+only when nothing failed, 2 for a bad command line.
 EOT
 }
 
@@ -25,20 +42,155 @@ case ${1:-} in
     exit 2
     ;;
 esac
-mkdir -p "$1"
+command_line="scripts/gpu_test.sh $*"
+mkdir -p "$1" || exit 2
 folder=$(cd "$1" && pwd)
 shift
+ranks=(1 2 4 8)
+budget_s=540
+groups=' unit mpi stress bench death sanitizer '
+ctest_options=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --np | --budget | --only)
+      [ -n "${2:-}" ] || die "$1 takes a value" 2
+      [ "$1" = --only ] || [[ $2 =~ ^[0-9\ ]+$ ]] || die "$1 takes numbers, not \"$2\"" 2
+      case $1 in
+        --np) read -ra ranks <<<"$2" ;;
+        --budget) budget_s=$2 ;;
+        --only) groups=" $2 " ;;
+      esac
+      shift
+      ;;
+    *) ctest_options+=("$1") ;;
+  esac
+  shift
+done
 
-generator=()
-command -v ninja >/dev/null && generator=(-G Ninja)
-cmake -S "$LIBRUN_ROOT" -B "$folder" "${generator[@]}" -DCMAKE_BUILD_TYPE=RelWithDebInfo
-cmake --build "$folder" --parallel "$(nproc)"
-
+gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | grep -c .)
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+device=host
+[ "$gpus" -eq 0 ] || device=cuda
 allow_root_mpi
-failed=0
-ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" \
-  --output-junit "$folder/junit.xml" "$@" || failed=$?
-"$folder/apps/car_info/car_info"
-mpirun --oversubscribe --timeout 360 -np 8 "$folder/apps/car_bench/car_bench" \
-  --baseline mpi -J "$folder/car_bench.json" || failed=$?
-exit "$failed"
+open_steps "$folder" "$budget_s"
+trap 'stop_mps "$folder/logs"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+wanted() { [[ $groups == *" $1 "* ]]; }
+
+# shared NP COMMAND... : as clients of MPS when NP ranks must share GPUs.
+shared() {
+  local np=$1
+  shift
+  if [ "$np" -gt "$gpus" ]; then with_mps "$@"; else "$@"; fi
+}
+
+# launch NP COMMAND... : under mpirun, which ends the ranks at the limit of the step.
+launch() {
+  local np=$1
+  shift
+  limited mpirun --oversubscribe --timeout "$STEP_LIMIT_S" -np "$np" "$@"
+}
+
+build() {
+  local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DLIBRUN_BUILD_EXAMPLES=OFF
+    -DLIBRUN_TEST_TIMEOUT_S=60)
+  command -v ninja >/dev/null && options+=(-G Ninja)
+  if [ -n "$nvcc" ]; then
+    options+=(-DLIBRUN_WITH_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc"
+      -DCMAKE_CUDA_ARCHITECTURES="$([ "$gpus" -gt 0 ] && echo native || echo 90)")
+  else
+    options+=(-DLIBRUN_WITH_CUDA=OFF)
+  fi
+  limited cmake -S "$LIBRUN_ROOT" -B "$folder" "${options[@]}" &&
+    limited cmake --build "$folder" --parallel "$(nproc)"
+}
+
+# tests_with LABEL... : the names of the tests that have all of them and that the options choose.
+tests_with() {
+  local labels=() label
+  for label in "$@"; do labels+=(-L "^$label\$"); done
+  ctest --test-dir "$folder" -N "${labels[@]}" "${ctest_options[@]}" |
+    sed -n 's/^ *Test *#[0-9]*: \([^ ]*\).*/\1/p'
+}
+
+# run_test NP NAME : where there are GPUs, no test may say that it finds none.
+run_test() {
+  local np=$1 name=${2//./[.]}
+  shared "$np" timeout --kill-after=10 "$STEP_LIMIT_S" ctest --test-dir "$folder" \
+    --verbose --no-tests=error "${ctest_options[@]}" -R "^$name\$" -j1 || return
+  [ "$gpus" -eq 0 ] || ! grep -q 'skipped: no CUDA here' "$STEP_LOG"
+}
+
+# run_tests GROUP NP LABEL... : one at a time.
+run_tests() {
+  local group=$1 np=$2 name
+  shift 2
+  for name in $(tests_with "$@"); do step "$group" "$name" 10 75 run_test "$np" "$name"; done
+}
+
+stress() {
+  shared "$1" launch "$1" "$folder/apps/car_stress/car_stress" --device "$device" --cycles 300 \
+    --checkpoint fake
+}
+
+bench() {
+  shared 2 launch 2 "$folder/apps/car_bench/car_bench" --device "$device" --graph 20 \
+    -b 1K -e 16M -f 4 -J "$folder/car_bench.json"
+}
+
+# sanitize TOOL NP : without MPS. Stepped kernels end without waiting for a peer.
+sanitize() {
+  LIBRUN_CHECK=1 LIBRUN_SELFTEST=0 launch "$2" "$sanitizer" --tool "$1" --error-exitcode 9 \
+    "$folder/tests/mpi/all_reduce_test" '[stepped]'
+}
+
+step build build 30 "$budget_s" build || groups=
+if wanted unit; then run_tests unit 1 unit; fi
+export LIBRUN_DEVICE=$device
+if wanted mpi || wanted stress || wanted bench; then
+  if [ "$gpus" -gt 0 ] && ! start_mps; then
+    record mpi mps skipped 0 'MPS does not start: ranks that share a GPU are time-sliced'
+  fi
+fi
+if wanted mpi; then
+  for np in "${ranks[@]}"; do run_tests "mpi, np $np" "$np" mpi "np$np"; done
+fi
+if wanted stress; then
+  for np in 2 4; do step stress "car_stress.np$np" 15 120 stress "$np"; done
+fi
+if wanted bench && step bench car_bench.np2 15 90 bench; then
+  cat "$folder/logs/car_bench.np2.log"
+fi
+stop_mps "$folder/logs"
+if wanted death; then
+  if [ "$gpus" -ge 4 ] || [ "$device" = host ]; then
+    run_tests death 4 death
+  else
+    record death death skipped 0 "needs 4 GPUs, there are $gpus"
+  fi
+fi
+if wanted sanitizer; then
+  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+  if [ "$gpus" -eq 0 ] || [ -z "$sanitizer" ]; then
+    record sanitizer compute-sanitizer skipped 0 'no GPU, or no compute-sanitizer'
+  else
+    for np in 1 2; do
+      for tool in memcheck racecheck; do
+        step sanitizer "$tool.np$np" 20 120 sanitize "$tool" "$np"
+      done
+    done
+  fi
+fi
+
+first_line() { "$@" 2>/dev/null | head -n 1; }
+python3 "$LIBRUN_ROOT/scripts/lib/gpu_report.py" "$folder" \
+  machine="$(uname -n), $(nproc) cores, $(. /etc/os-release && echo "$PRETTY_NAME")" \
+  GPUs="$gpus x $(first_line nvidia-smi --query-gpu=name --format=csv,noheader)" \
+  driver="$(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)" \
+  CUDA="$([ -n "$nvcc" ] && "$nvcc" --version | sed -n 's/.*release \([^,]*\).*/\1/p')" \
+  compiler="$(first_line "${CXX:-c++}" --version)" cmake="$(first_line cmake --version)" \
+  MPI="$(first_line mpirun --version)" device="$device" command="$command_line" \
+  commit="$(git -C "$LIBRUN_ROOT" describe --always --dirty 2>/dev/null || echo unknown)" \
+  date="$(date -u +%Y-%m-%dT%H:%M:%SZ)" seconds="$SECONDS of $budget_s"

@@ -14,7 +14,7 @@ Installs missing packages, builds librun with its tests, and runs all of them.
   scripts/test.sh --fast           what one and two ranks can test
   scripts/test.sh --all            everything, then the sanitizers' builds
   scripts/test.sh -R lifecycle     tests whose name matches
-  scripts/test.sh -L unit          tests with a label: unit mpi api death cli np1 np2 ...
+  scripts/test.sh -L unit          tests with a label: unit mpi gpu api death cli np1 ...
   scripts/test.sh --preset tsan    the unit tests under ThreadSanitizer
   scripts/test.sh --preset asan    unit and mpi under AddressSanitizer and UBSan
 

@@ -12,14 +12,13 @@ Segment::~Segment() { device_->release(address_, size_bytes_, false); }
 
 void Segment::commit() {
   if (committed_) return;
-  address_ = device_->commit(address_, size_bytes_, Memory::exportable, &fd_);
+  address_ = device_->commit(address_, size_bytes_, Memory::exportable);
   committed_ = true;
 }
 
 int Segment::release() noexcept {
   if (!committed_) return 0;
   committed_ = false;
-  fd_.reset();
   return device_->release(address_, size_bytes_, true);
 }
 

@@ -10,7 +10,7 @@
 
 namespace librun::ipc {
 
-/// Owns an address range, and between commit and release the memory and its descriptor. Neither
+/// Owns an address range, and between commit and release the memory. Neither
 /// copied nor moved: graphs and tables hold its address.
 class Segment {
  public:
@@ -24,7 +24,8 @@ class Segment {
   std::uint64_t id() const { return id_; }
   std::byte* data() const { return address_; }
   std::size_t size_bytes() const { return size_bytes_; }
-  int fd() const { return fd_.get(); }
+  /// A descriptor to pass on, closed by the caller. @throws Error{system, cuda}
+  UniqueFd export_descriptor() const { return device_->export_descriptor(address_); }
   bool committed() const { return committed_; }
 
   /// Fresh zeroed memory at the same address. No-op when there is some.
@@ -36,7 +37,6 @@ class Segment {
   std::shared_ptr<Device> device_;
   std::uint64_t id_;
   std::size_t size_bytes_;
-  UniqueFd fd_;
   std::byte* address_ = nullptr;
   bool committed_ = false;
 };

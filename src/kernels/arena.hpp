@@ -43,16 +43,22 @@ struct ProofPage {
 };
 static_assert(sizeof(ProofPage) <= kPageBytes);
 
-/// Offsets in bytes from the start of the arena. Parity 0 and 1 alternate from step to step.
+/// Offsets in bytes from the start of the arena. Parity 0 and 1 alternate from step to step. On the
+/// host:
 ///
 ///   | proof | lines 0 | lines 1 | staging 0 | staging 1 | result 0 | result 1 |
 ///     4 KiB   4 KiB     4 KiB     chunk       chunk       slice      slice
+///
+/// The layout on CUDA is drawn in cuda/layout.hpp.
 struct ArenaLayout {
   std::uint64_t lines[2];
   std::uint64_t staging[2];
   std::uint64_t result[2];
   std::uint64_t chunk_bytes;  ///< of one staging area
   std::uint64_t slice_bytes;  ///< of one result area: holds chunk_bytes / world, rounded up
+  std::uint64_t flags;        ///< CUDA only, as all that follows
+  std::uint32_t max_blocks;
+  std::uint32_t lines_per_block;
 };
 
 inline constexpr std::size_t kMinArenaBytes = std::size_t{64} << 10;

@@ -38,6 +38,8 @@ struct HostWords {
   std::uint64_t step;     ///< the step where that happened
   std::uint64_t caught;   ///< launches that found the gate closed
   std::uint64_t calls;    ///< launches that ran
+  /// What the ranks announced when their calls did not match: Announcements, by rank.
+  std::byte announced[LIBRUN_MAX_WORLD][kLineDataBytes];
 };
 
 /// One registered buffer: where each rank's is mapped here.

@@ -55,8 +55,10 @@ struct Announcement {
   std::uint8_t in_place;
   std::int16_t send_slot;
   std::int16_t recv_slot;
+  std::uint32_t reject;  ///< Reject; only where the epoch has no room for it
+  std::uint32_t reserved;
 };
-static_assert(sizeof(Announcement) <= kLineDataBytes);
+static_assert(sizeof(Announcement) == 48 && sizeof(Announcement) <= kLineDataBytes);
 
 Announcement announcement_of(const AllReduceArgs& args, std::uint64_t call);
 /// True when all calls fit together. Slots, offsets and in-place may differ.
@@ -79,13 +81,26 @@ constexpr std::uint64_t proof_answer(std::uint64_t question, int rank) {
 enum class Memory {
   exportable,  ///< has a descriptor that peers can map
   local,       ///< of this process alone, on the device
-  host_words   ///< of this process alone, seen by host and device
+  host_words,  ///< of this process alone, seen by host and device at any time
+  control      ///< a ControlBlock: the host writes it, launches see what was published
 };
 
 struct DeviceInfo {
   librun_device_t kind;
   std::string name;
-  std::string id;  ///< differs between devices of one node
+  std::string id;      ///< differs between devices of one node
+  bool launches_wait;  ///< a launch has run when it returns; otherwise drain() tells
+  int max_world;
+  std::size_t arena_bytes;  ///< unless the user says otherwise
+  std::size_t min_arena_bytes;
+};
+
+/// What was launched on one stream between begin_capture and end_capture.
+class CapturedLaunches {
+ public:
+  virtual ~CapturedLaunches() = default;
+  /// In the order of `stream`. @throws Error{cuda}
+  virtual void launch(void* stream) = 0;
 };
 
 /// One per communicator; not thread-safe. Sizes in bytes. @throws Error unless noexcept
@@ -94,12 +109,19 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceInfo info() const = 0;
+  /// @param id another rank's DeviceInfo::id @throws Error{unsupported} when launches here cannot
+  ///        reach the memory there
+  virtual void check_peer(const std::string& id) const = 0;
+  /// @param ranks_on_device the most that share one device; a launch that waits must leave them
+  /// room
+  virtual ArenaLayout layout_arena(int world, std::size_t arena_bytes,
+                                   int ranks_on_device) const = 0;
 
   /// Zeroed memory at `address`, which must come from an earlier commit that was released with its
   /// address kept, or at a new address when null.
-  /// @param fd receives the descriptor of exportable memory
-  virtual std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory,
-                            UniqueFd* fd) = 0;
+  virtual std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) = 0;
+  /// A descriptor of committed exportable memory, for one passing on.
+  virtual UniqueFd export_descriptor(std::byte* address) = 0;
   /// Gives the memory back, and the address too unless `keep_address`. @return 0 or errno
   virtual int release(std::byte* address, std::size_t size_bytes, bool keep_address) noexcept = 0;
 
@@ -111,6 +133,12 @@ class Device {
   /// Copies between any two addresses that device or host know, and waits for it.
   virtual void copy(void* dst, const void* src, std::size_t size_bytes) = 0;
 
+  /// Shows launches what the host has written to memory of kind control; a new generation starts
+  /// with fresh counters. No launch may be under way.
+  virtual void publish(const ControlBlock& control) = 0;
+  /// The gate alone. Thread-safe; launches that have passed the gate go on.
+  virtual void publish_gate(const ControlBlock& control) noexcept = 0;
+
   /// Runs an all-reduce, in the order of `stream`. How it ended is in the HostWords.
   virtual void launch(const AllReduceArgs& args, void* stream) = 0;
   /// Reads and answers through mappings with the loads and stores of the kernels; waits for it.
@@ -118,6 +146,13 @@ class Device {
 
   /// Waits for the work of `stream`. @return false at the deadline
   virtual bool drain(void* stream, std::chrono::steady_clock::time_point deadline) = 0;
+  /// Waits for all work of this process on the device. @return false at the deadline
+  virtual bool drain_all(std::chrono::steady_clock::time_point deadline) = 0;
+
+  /// Launches on `stream` are recorded instead of run until end_capture.
+  /// @return false: this device records nothing, the caller keeps the launches
+  virtual bool begin_capture(void* stream) = 0;
+  virtual std::unique_ptr<CapturedLaunches> end_capture(void* stream) = 0;
 };
 
 /// @param isa "auto", "avx512", "avx2" or "plain"

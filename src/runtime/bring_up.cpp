@@ -35,6 +35,7 @@ struct Communicator::Hello {
   ipc::Address address;
   ipc::Token token;
   std::uint64_t arena_bytes;
+  char device_id[48];
   librun_device_t device;
   librun_algo_t algo;
   std::uint32_t check;
@@ -48,7 +49,10 @@ Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) cons
   hello.address = listener.address();
   hello.token = ipc::make_token();
   hello.arena_bytes = settings_.arena_bytes;
-  hello.device = device_->info().kind;
+  // Read anew, since a restore may have moved the process to another GPU.
+  const DeviceInfo info = device_->info();
+  hello.device = info.kind;
+  set_text(hello.device_id, info.id);
   hello.algo = settings_.algo;
   hello.check = settings_.check;
   return hello;
@@ -79,6 +83,14 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
     differs("device", std::to_string(theirs.device), std::to_string(first.device));
     cores.push_back(theirs.cores);
   }
+  ranks_on_device_ = 1;
+  for (const Hello& one : hellos) {
+    const auto same = [&](const Hello& other) {
+      return std::strcmp(one.device_id, other.device_id) == 0;
+    };
+    ranks_on_device_ = std::max(
+        ranks_on_device_, static_cast<int>(std::count_if(hellos.begin(), hellos.end(), same)));
+  }
   const bool give_way =
       settings_.spin == "yield" || (settings_.spin == "auto" && ipc::ranks_share_cores(cores));
   control_->spin_us = give_way ? 0 : kSpinUs;
@@ -102,6 +114,7 @@ void Communicator::bring_up(Phases& phases, bool selftest) {
   }
 
   phases.run("connect", [&](Ballot&) {
+    for (const Hello& hello : hellos) device_->check_peer(hello.device_id);
     if (arena_)
       arena_->commit();
     else
@@ -143,7 +156,8 @@ void Communicator::pass_descriptors(Phases& phases) {
         const ipc::Segment& segment = i == 0 ? *arena_ : *own[i - 1];
         if (fault::at("ipc_export", rank()) == fault::Action::fail)
           throw Error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at ipc_export.");
-        links_.send_descriptor(segment.id(), segment.size_bytes(), segment.fd());
+        links_.send_descriptor(segment.id(), segment.size_bytes(),
+                               segment.export_descriptor().get());
       }
     });
     phases.run("open", [&](Ballot&) {
@@ -182,13 +196,14 @@ void Communicator::write_table() {
   control.wait_ns = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(settings_.call_timeout).count());
   control.words = words_.get();
-  control.layout = make_arena_layout(world(), settings_.arena_bytes);
+  control.layout = device_->layout_arena(world(), settings_.arena_bytes, ranks_on_device_);
   control.arena[rank()] = arena_->data();
   for (const auto& entry : peers_.entries())
     if (entry.segment == 0) control.arena[entry.rank] = entry.mapping.data();
   if (!decoys_.empty()) control.arena[(rank() + 1) % world()] = decoys_.back().get();
   for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot) write_slot(slot);
   words_->outcome = 0;
+  device_->publish(control);
 }
 
 void Communicator::prove_mappings(Phases& phases) {
@@ -207,9 +222,10 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
                                                            std::chrono::steady_clock::now())
           .count(),
       1));
+  device_->publish(*control_);
   std::optional<Error> first_error;
   for (const SelftestCase& test : selftest_cases()) {
-    SelftestData data(rank(), world());
+    SelftestData data(device_, rank(), world());
     AllReduceArgs args =
         make_args({data.send(), data.recv(), data.count(), LIBRUN_INT32, LIBRUN_SUM});
     args.body = test.body;
@@ -217,7 +233,7 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
     args.reject = Reject::none;  // a forced zero_copy refuses plain memory
     words_->outcome = 0;
     device_->launch(args, nullptr);
-    const bool ended = device_->drain(nullptr, deadline) && words_->outcome == 0;
+    const bool ended = device_->drain_all(deadline) && words_->outcome == 0;
     try {
       throw_if_failed();
       if (!ended)
@@ -231,6 +247,7 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
     }
   }
   control_->wait_ns = call_wait_ns;
+  device_->publish(*control_);
   if (first_error) throw Error(*first_error);
 }
 
@@ -268,7 +285,7 @@ std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,
     deadline = std::chrono::steady_clock::now() + settings.timeout;
     selftest = settings.selftest;
     fault::arm(fault::parse(setting_value("LIBRUN_FAULT")));
-    self = std::shared_ptr<Communicator>(new Communicator(settings));
+    self = make(settings);
   } catch (const Error& error) {
     bad_setting = error;
   }
@@ -277,10 +294,11 @@ std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,
   Phases phases(Request::create, exchange, nullptr, deadline);
   phases.run("settings", [&](Ballot&) {
     if (bad_setting) throw Error(*bad_setting);
-    if (world > LIBRUN_MAX_WORLD)
-      throw Error(
-          LIBRUN_UNSUPPORTED, -1,
-          fmt::format("{} ranks are more than librun takes ({}).", world, LIBRUN_MAX_WORLD));
+    const DeviceInfo& info = self->device_info_;
+    if (world > info.max_world)
+      throw Error(LIBRUN_UNSUPPORTED, -1,
+                  fmt::format("{} ranks are more than librun takes on {} ({}).", world, info.name,
+                              info.max_world));
     log::open(exchange.rank(), world);
   });
   if (exchange.rank() == 0)

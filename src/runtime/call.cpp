@@ -104,7 +104,7 @@ AllReduceArgs Communicator::make_args(const CallArguments& call) const {
 
   const std::size_t size_bytes = call.count * element_bytes(call.dtype);
   const librun_algo_t algo =
-      select_algo({settings_.algo, world(), registry_.any_mapped()}, size_bytes);
+      select_algo({settings_.algo, world(), device_info_.kind, registry_.any_mapped()}, size_bytes);
   args.algo = algo;
   args.body = body_of(algo);
   if (algo == LIBRUN_ALGO_ZERO_COPY) {
@@ -123,30 +123,39 @@ void Communicator::all_reduce(const CallArguments& call, void* stream) {
   if (args.reject != Reject::none)
     throw Error(LIBRUN_INVALID_ARGUMENT, rank(),
                 fmt::format("{}: {}.", who(), reject_text(args.reject)), reject_hint(args.reject));
-  capture_->push_back(args);
+  if (capture_->on_device) device_->launch(args, stream);
+  capture_->recording.launches.push_back(args);
 }
 
 void Communicator::replay(const Recording& recording, void* stream) {
   const auto lock = enter(Call::graph_launch);
-  for (const AllReduceArgs& args : recording) launch(args, stream);
+  if (!recording.of_device) {
+    for (const AllReduceArgs& args : recording.launches) launch(args, stream);
+    return;
+  }
+  calls_.fetch_add(recording.launches.size(), std::memory_order_relaxed);
+  recording.of_device->launch(stream);
 }
 
-void Communicator::begin_capture() {
+void Communicator::begin_capture(void* stream) {
   const auto lock = enter(Call::graph_begin);
   if (capture_)
     throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": a capture is open already.",
                 "call librun_graph_end first.");
-  capture_.emplace();
+  // The halves of stepped meet in agreements, which no device can record.
+  const bool on_device = settings_.algo != LIBRUN_ALGO_STEPPED && device_->begin_capture(stream);
+  capture_.emplace(Capture{{}, on_device});
 }
 
-Recording Communicator::end_capture() {
+Recording Communicator::end_capture(void* stream) {
   const auto lock = enter(Call::graph_end);
   if (!capture_)
     throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": no capture is open.",
                 "call librun_graph_begin first.");
-  Recording recording = std::move(*capture_);
+  Capture capture = std::move(*capture_);
   capture_.reset();
-  return recording;
+  if (capture.on_device) capture.recording.of_device = device_->end_capture(stream);
+  return std::move(capture.recording);
 }
 
 void Communicator::launch(const AllReduceArgs& args, void* stream) {
@@ -154,10 +163,22 @@ void Communicator::launch(const AllReduceArgs& args, void* stream) {
   const std::uint64_t number = calls_.load(std::memory_order_relaxed) + 1;
   calls_.store(number, std::memory_order_relaxed);
   words_->calls = number;
-  words_->outcome = 0;
-  if (args.body == Body::stage_publish) return run_stepped(args, stream);
-  device_->launch(args, stream);
-  if (words_->outcome != 0) finish_launch(args);
+  if (args.body == Body::stage_publish) {
+    words_->outcome = 0;
+    return run_stepped(args, stream);
+  }
+  if (static_cast<Outcome>(words_->outcome) > Outcome::mismatch) throw_outcome();
+  if (device_info_.launches_wait) {
+    words_->outcome = 0;
+    device_->launch(args, stream);
+    return throw_outcome();
+  }
+  // The peers are asked only when arguments are compared; else a bad call costs them nothing.
+  if (args.reject == Reject::none || args.check) device_->launch(args, stream);
+  if (args.reject != Reject::none)
+    throw Error(LIBRUN_INVALID_ARGUMENT, rank(),
+                fmt::format("all_reduce refused by rank {}: {}.", rank(), reject_text(args.reject)),
+                reject_hint(args.reject));
 }
 
 // No launch waits here: the ranks meet in agreements instead, which also carry a refusal and the
@@ -193,14 +214,16 @@ void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
     part.body = Body::stage_reduce;
     device_->launch(part, stream);
     device_->drain(stream, phases.work_deadline());
-    if (words_->outcome != 0) finish_launch(args);
+    throw_outcome();
     barrier("reduced");
   }
 }
 
-void Communicator::finish_launch(const AllReduceArgs& args) {
+/// Turns what the last launches reported into an error.
+void Communicator::throw_outcome() {
+  if (words_->outcome == 0) return;
   const auto culprit = static_cast<int>(words_->rank);
-  switch (static_cast<Outcome>(words_->outcome)) {
+  switch (static_cast<Outcome>(std::exchange(words_->outcome, 0))) {
     case Outcome::ok:
       return;
     case Outcome::gate_closed:
@@ -215,16 +238,15 @@ void Communicator::finish_launch(const AllReduceArgs& args) {
     }
     case Outcome::mismatch: {
       std::vector<Announcement> calls(static_cast<std::size_t>(world()));
-      const std::size_t line = control_->layout.lines[words_->step & 1];
       for (std::size_t peer = 0; peer < calls.size(); ++peer)
-        device_->copy(&calls[peer], control_->arena[peer] + line, sizeof(Announcement));
+        std::memcpy(&calls[peer], words_->announced[peer], sizeof(Announcement));
       throw_mismatch(calls, words_->rank);
     }
     case Outcome::timeout: {
       const Error error(
           LIBRUN_TIMEOUT, culprit,
-          fmt::format("{}: all_reduce call {} (count {}): rank {} did not come within {} ms.",
-                      who(), words_->calls, args.count, culprit, settings_.call_timeout.count()),
+          fmt::format("{}: all_reduce call {}: rank {} did not come within {} ms (step {}).", who(),
+                      words_->calls, culprit, settings_.call_timeout.count(), words_->step),
           "LIBRUN_CALL_TIMEOUT_MS sets how long to wait for a late rank.");
       fail(error, Request::barrier);
       throw_failure();

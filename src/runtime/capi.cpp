@@ -114,16 +114,16 @@ librun_status_t librun_unregister(librun_comm_t comm, librun_buffer_t buffer) {
   return guard([&] { comm_of(comm)->unregister_buffer(reinterpret_cast<std::uintptr_t>(buffer)); });
 }
 
-librun_status_t librun_graph_begin(librun_comm_t comm, void* /*stream*/) {
-  return guard([&] { comm_of(comm)->begin_capture(); });
+librun_status_t librun_graph_begin(librun_comm_t comm, void* stream) {
+  return guard([&] { comm_of(comm)->begin_capture(stream); });
 }
 
-librun_status_t librun_graph_end(librun_comm_t comm, void* /*stream*/, librun_graph_t* out) {
+librun_status_t librun_graph_end(librun_comm_t comm, void* stream, librun_graph_t* out) {
   return guard([&] {
     deref(out, "out");
     Communicator* communicator = comm_of(comm);
     *out = handle_or_full(Graphs::instance().insert(std::make_shared<Graph>(
-        Graph{communicator->weak_from_this(), communicator->end_capture()})));
+        Graph{communicator->weak_from_this(), communicator->end_capture(stream)})));
   });
 }
 

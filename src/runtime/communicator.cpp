@@ -15,6 +15,12 @@
 namespace librun {
 namespace {
 
+Settings complete(Settings settings, const DeviceInfo& info) {
+  if (settings.arena_bytes == 0) settings.arena_bytes = info.arena_bytes;
+  settings.arena_bytes = std::max(settings.arena_bytes, info.min_arena_bytes);
+  return settings;
+}
+
 std::shared_ptr<Device> make_device(const Settings& settings) {
   if (settings.device == LIBRUN_DEVICE_CUDA) return make_cuda_device(settings.cuda_device);
   if (settings.device == LIBRUN_DEVICE_AUTO) {
@@ -27,18 +33,27 @@ std::shared_ptr<Device> make_device(const Settings& settings) {
   return make_host_device(settings.isa);
 }
 
+constexpr auto kDrainGrace = std::chrono::seconds(2);
+
 void raise(std::uint32_t& word, std::uint32_t value) {
   std::atomic_ref(word).store(value, std::memory_order_release);
 }
 
 }  // namespace
 
-Communicator::Communicator(const Settings& settings)
+Communicator::Communicator(const Settings& settings, std::shared_ptr<Device> device)
     : settings_(settings),
       process_(process_instance()),
-      device_(make_device(settings)),
+      device_(std::move(device)),
       words_(device_, Memory::host_words),
-      control_(device_, Memory::local) {}
+      control_(device_, Memory::control),
+      device_info_(device_->info()) {}
+
+std::shared_ptr<Communicator> Communicator::make(const Settings& settings) {
+  std::shared_ptr<Device> device = make_device(settings);
+  const Settings completed = complete(settings, device->info());
+  return std::shared_ptr<Communicator>(new Communicator(completed, std::move(device)));
+}
 
 Communicator::~Communicator() {
   abandon();
@@ -92,7 +107,7 @@ void Communicator::throw_failure() {
 void Communicator::fail(const Error& error, std::optional<Request> tell) noexcept {
   const bool first = failure_.set(Cause::of(error));
   raise(words_->abort, 1);
-  raise(control_->gate, kGateClosed);
+  set_gate(kGateClosed);
   state_.store(LIBRUN_FAILED_STATE);
   if (first) send_abort(error);
   if (tell) tell_late_ranks_once(*tell, error);
@@ -132,7 +147,10 @@ void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
   fail(Error(event.code, event.culprit, event.text));
 }
 
-void Communicator::set_gate(std::uint32_t gate) { raise(control_->gate, gate); }
+void Communicator::set_gate(std::uint32_t gate) {
+  raise(control_->gate, gate);
+  device_->publish_gate(*control_);
+}
 
 ipc::Watch Communicator::watch() {
   return [this](const std::vector<bool>& arrived) -> std::optional<ipc::PeerEvent> {
@@ -163,24 +181,30 @@ void Communicator::abort(const std::string& reason) {
 
 void Communicator::check() {
   const auto lock = enter(Call::check);
-  if (words_->caught == 0) return;
-  const std::uint64_t caught = std::exchange(words_->caught, 0);
-  words_->outcome = 0;
-  throw Error(LIBRUN_INVALID_STATE, rank(),
-              fmt::format("{}: {} all-reduce launches found the communicator suspended and did "
-                          "nothing.",
-                          who(), caught),
-              "replay graphs after librun_resume.");
+  const std::uint64_t caught_so_far = words_->caught;
+  const std::uint64_t caught = caught_so_far - std::exchange(caught_told_, caught_so_far);
+  if (caught != 0) {
+    words_->outcome = 0;
+    throw Error(LIBRUN_INVALID_STATE, rank(),
+                fmt::format("{}: {} all-reduce launches found the communicator suspended and did "
+                            "nothing.",
+                            who(), caught),
+                "replay graphs after librun_resume.");
+  }
+  throw_outcome();
 }
 
 void Communicator::synchronize(void* stream) {
   {
     const auto lock = enter(Call::synchronize);
-    const auto limit = std::chrono::steady_clock::now() + settings_.call_timeout;
-    if (!device_->drain(stream, limit)) {
-      const Error error(LIBRUN_TIMEOUT, rank(), who() + ": the stream did not finish in time.");
-      fail(error);
-      throw_failure();
+    // A launch that waits too long ends itself, and knows for whom; then this is soon over.
+    const auto limit = std::chrono::steady_clock::now() + settings_.call_timeout + kDrainGrace;
+    try {
+      if (!device_->drain(stream, limit))
+        throw Error(LIBRUN_TIMEOUT, rank(), who() + ": the stream did not finish in time.");
+    } catch (const Error& error) {
+      if (error.code() != LIBRUN_INVALID_STATE) fail(error);
+      throw;
     }
   }
   check();

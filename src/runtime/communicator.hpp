@@ -27,7 +27,10 @@
 namespace librun {
 
 /// What a graph replays; nothing in it goes stale.
-using Recording = std::vector<AllReduceArgs>;
+struct Recording {
+  std::vector<AllReduceArgs> launches;            ///< made one by one, unless
+  std::shared_ptr<CapturedLaunches> of_device{};  ///< the device has recorded them
+};
 
 /// The arguments of librun_all_reduce, not yet looked at.
 struct CallArguments {
@@ -55,8 +58,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void* allocate(std::size_t size_bytes);
   void deallocate(void* address);
 
-  void begin_capture();
-  Recording end_capture();
+  void begin_capture(void* stream);
+  Recording end_capture(void* stream);
   void replay(const Recording& recording, void* stream);
 
   /// @return false: already there. `timeout_ms` below 0: the configured one
@@ -81,7 +84,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   static std::vector<std::string> checkpoint_blockers();
 
  private:
-  explicit Communicator(const Settings& settings);
+  Communicator(const Settings& settings, std::shared_ptr<Device> device);
+  static std::shared_ptr<Communicator> make(const Settings& settings);
   static std::vector<std::shared_ptr<Communicator>> alive();
 
   // communicator.cpp
@@ -146,7 +150,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Reject inspect(const CallArguments& call) const;
   void launch(const AllReduceArgs& args, void* stream);
   void run_stepped(const AllReduceArgs& args, void* stream);
-  void finish_launch(const AllReduceArgs& args);
+  void throw_outcome();
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
   // registration.cpp
@@ -160,6 +164,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<librun_state_t> state_{LIBRUN_CLOSED};
   FailureCell failure_;
   bool late_ranks_told_ = false;
+  std::uint64_t caught_told_ = 0;  ///< of HostWords::caught, what check() has told
 
   std::shared_ptr<Device> device_;
   DeviceMemory<HostWords> words_;
@@ -171,7 +176,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ipc::PeerTable peers_;
   std::vector<DeviceMemory<std::byte>> decoys_;  ///< what a corrupt fault maps instead of a peer
   Registry registry_;
-  std::optional<Recording> capture_;
+  /// An open capture.
+  struct Capture {
+    Recording recording;
+    bool on_device;
+  };
+  std::optional<Capture> capture_;
+  DeviceInfo device_info_;
+  int ranks_on_device_ = 1;     ///< the most that share one
   std::uint64_t identity_ = 0;  ///< random, the same on all ranks, for life
   std::uint64_t next_buffer_id_ = 1;
   std::uint64_t generation_ = 0;

@@ -17,7 +17,7 @@ class DeviceMemory {
   /// @throws Error{system}
   DeviceMemory(std::shared_ptr<Device> device, Memory memory, std::size_t size_bytes = sizeof(T))
       : device_(std::move(device)),
-        data_(reinterpret_cast<T*>(device_->commit(nullptr, size_bytes, memory, nullptr))),
+        data_(reinterpret_cast<T*>(device_->commit(nullptr, size_bytes, memory))),
         size_bytes_(size_bytes) {}
   DeviceMemory(DeviceMemory&& other) noexcept
       : device_(std::move(other.device_)),

@@ -33,6 +33,7 @@ std::uint64_t Communicator::register_buffer(void* address, std::size_t size_byte
   const std::uint64_t id = buffer.id;
   registry_.insert(*slot, std::move(buffer));
   write_slot(*slot);
+  device_->publish(*control_);
   start_monitor();
   refresh_board();
   return id;
@@ -73,7 +74,7 @@ void Communicator::agree_on_places(Buffer& buffer, bool has_slot) {
 void Communicator::map_places(const Buffer& buffer, Phases& phases) {
   phases.run("exchange", [&](Ballot&) {
     links_.send_descriptor(buffer.segment->id(), buffer.segment->size_bytes(),
-                           buffer.segment->fd());
+                           buffer.segment->export_descriptor().get());
   });
   phases.run("open", [&](Ballot&) {
     for (int peer = 0; peer < world(); ++peer)
@@ -96,7 +97,7 @@ void Communicator::write_slot(int slot) {
         row.base[entry.rank] = entry.mapping.data() + place.offset_bytes;
     }
   }
-  device_->copy(&control_->slots[slot], &row, sizeof(row));
+  control_->slots[slot] = row;
 }
 
 void Communicator::unregister_buffer(std::uint64_t id) {
@@ -128,6 +129,7 @@ void Communicator::unregister_buffer(std::uint64_t id) {
       peers_.release(static_cast<int>(peer), buffer->places[peer].segment);
   registry_.erase(*slot);
   write_slot(*slot);
+  if (state() == LIBRUN_ACTIVE) device_->publish(*control_);
   refresh_board();
 }
 

@@ -16,10 +16,21 @@ constexpr std::size_t one_shot_max_bytes(int world) {
   return world <= 2 ? std::size_t{16} << 10 : std::size_t{8} << 10;
 }
 
+/// First values; a table that is measured will take their place.
+librun_algo_t select_cuda(const Selection& selection, std::size_t size_bytes) {
+  const std::size_t ll_max = selection.world <= 2 ? std::size_t{128} << 10 : std::size_t{32} << 10;
+  const std::size_t one_shot_max = std::size_t{128} << 10;
+  if (size_bytes <= ll_max) return LIBRUN_ALGO_LL;
+  if (selection.can_zero_copy && size_bytes >= std::size_t{1} << 20) return LIBRUN_ALGO_ZERO_COPY;
+  if (selection.world <= 2 || size_bytes <= one_shot_max) return LIBRUN_ALGO_ONE_SHOT;
+  return LIBRUN_ALGO_TWO_SHOT;
+}
+
 }  // namespace
 
 librun_algo_t select_algo(const Selection& selection, std::size_t size_bytes) {
   if (selection.forced != LIBRUN_ALGO_AUTO) return selection.forced;
+  if (selection.device == LIBRUN_DEVICE_CUDA) return select_cuda(selection, size_bytes);
   if (size_bytes <= kAutoLlMaxBytes) return LIBRUN_ALGO_LL;
   if (selection.can_zero_copy && size_bytes >= kZeroCopyMinBytes) return LIBRUN_ALGO_ZERO_COPY;
   if (size_bytes <= one_shot_max_bytes(selection.world)) return LIBRUN_ALGO_ONE_SHOT;

@@ -11,6 +11,7 @@ namespace librun {
 struct Selection {
   librun_algo_t forced = LIBRUN_ALGO_AUTO;
   int world = 1;
+  librun_device_t device = LIBRUN_DEVICE_HOST;
   bool can_zero_copy = false;  ///< the communicator has registered buffers that peers can map
 };
 

@@ -47,6 +47,7 @@ bool is_timeout(const std::string& value) {
          *number <= static_cast<std::uint64_t>(kMaxTimeoutMs);
 }
 bool is_arena(const std::string& value) {
+  if (value == "auto") return true;
   const auto number = to_bytes(value);
   return number && *number >= kMinArenaBytes && *number <= kMaxArenaBytes;
 }
@@ -83,8 +84,10 @@ constexpr std::array kRows = {
                "How long an all-reduce waits for a late rank. Follows LIBRUN_TIMEOUT_MS when only "
                "that is set. A dead rank is noticed at once, whatever this says.",
                is_timeout},
-    SettingRow{"LIBRUN_ARENA_BYTES", "64K..4G", "bytes", "1M", "system",
-               "Shared memory of each rank. Binary suffixes K, M and G.", is_arena},
+    SettingRow{"LIBRUN_ARENA_BYTES", "auto|64K..4G", "bytes", "auto", "system",
+               "Shared memory of each rank. Binary suffixes K, M and G. auto: 1M on the host, 64M "
+               "on CUDA, which takes 2M at least.",
+               is_arena},
     SettingRow{"LIBRUN_SPIN", "auto|spin|yield", "", "auto", "system",
                "How a rank waits: spin for some microseconds, or yield the core at once. auto "
                "yields when ranks share cores.",
@@ -203,9 +206,10 @@ Settings resolve_settings(const librun_config_t& config) {
   if (timeout_set && !setting_from_environment("LIBRUN_CALL_TIMEOUT_MS"))
     settings.call_timeout = settings.timeout;
 
-  settings.arena_bytes = *to_bytes(setting_value("LIBRUN_ARENA_BYTES"));
+  settings.arena_bytes = to_bytes(setting_value("LIBRUN_ARENA_BYTES")).value_or(0);
   if (config.arena_bytes != 0) settings.arena_bytes = config.arena_bytes;
-  if (settings.arena_bytes < kMinArenaBytes || settings.arena_bytes > kMaxArenaBytes)
+  if (settings.arena_bytes != 0 &&
+      (settings.arena_bytes < kMinArenaBytes || settings.arena_bytes > kMaxArenaBytes))
     reject_field("arena_bytes", std::to_string(config.arena_bytes), "65536 to 4294967296");
   settings.arena_bytes = (settings.arena_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 

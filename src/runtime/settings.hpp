@@ -38,7 +38,7 @@ struct Settings {
   librun_algo_t algo = LIBRUN_ALGO_AUTO;
   std::chrono::milliseconds timeout{30000};
   std::chrono::milliseconds call_timeout{600000};
-  std::size_t arena_bytes = 0;
+  std::size_t arena_bytes = 0;  ///< 0: what the device takes
   bool check = false;
   bool selftest = true;
   std::string isa = "auto";

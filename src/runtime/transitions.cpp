@@ -57,12 +57,13 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
 /// Active to suspended. When a phase is over, it is over on all ranks.
 void Communicator::take_down(Phases& phases) {
   phases.run("drain", [&](Ballot&) {
+    // Calls that were made before the suspend run to their end; only then the gate closes.
+    if (!device_->drain_all(phases.work_deadline()))
+      throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
     set_gate(kGateClosed);
     // Peers close their links after the last phase: by then nobody may take that for a death.
     monitor_.stop();
     throw_if_failed();
-    if (!device_->drain(nullptr, phases.work_deadline()))
-      throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
   });
   phases.run("close", [&](Ballot&) {
     const int error = peers_.close_all();
@@ -79,6 +80,7 @@ void Communicator::take_down(Phases& phases) {
                               std::strerror(error), error));
     for (std::byte*& arena : control_->arena) arena = nullptr;
     for (Slot& slot : control_->slots) slot.live = 0;
+    device_->publish(*control_);
   });
   replace_links({});
 }

@@ -8,14 +8,21 @@
 #include <cstring>
 #include <string>
 
-#include "librun/librun.hpp"
+#include "support/device.hpp"
+#include "support/waiting.hpp"
+
+using namespace librun_test;
 
 namespace {
 
 int rank = 0;
 int world = 0;
 
-bool sum_works(librun::Communicator& comm) { return comm.all_reduce(1) == world; }
+bool sum_works(librun::Communicator& comm) {
+  DeviceValue<int> sum(1);
+  all_reduce_and_wait(comm, sum.at(), sum.at(), 1);
+  return *sum == world;
+}
 
 int finalize(bool good) {
   MPI_Finalize();
@@ -41,6 +48,7 @@ int leaked() {
 int destroyed_without_close() {
   librun::Communicator comm(MPI_COMM_WORLD);
   const bool good = sum_works(comm);
+  MPI_Barrier(MPI_COMM_WORLD);  // nobody is still waiting for that sum
   if (rank == 0) comm = librun::Communicator();
   return finalize(good);
 }
@@ -110,6 +118,11 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world);
+  if (const std::string problem = choose_device(); !problem.empty()) {
+    std::printf("skipped: no CUDA here: %s\n", problem.c_str());
+    MPI_Finalize();
+    return 77;
+  }
   for (const Case& one : kCases)
     if (name == one.name) return one.run();
   std::fprintf(stderr, "no such case: %s\n", name.c_str());

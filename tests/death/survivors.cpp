@@ -14,7 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "librun/librun.hpp"
+#include "support/device.hpp"
+#include "support/waiting.hpp"
+
+using namespace librun_test;
 
 namespace {
 
@@ -36,16 +39,16 @@ Clock::time_point agree_on_moment() {
 }
 
 /// @return false when the sum of ones is wrong
-bool sum(librun::Communicator& comm, std::vector<float>& data, int world) {
+bool sum(librun::Communicator& comm, DeviceVector<float>& data, int world) {
   std::fill(data.begin(), data.end(), 1.0f);
-  comm.all_reduce(data.data(), data.data(), data.size());
+  all_reduce_and_wait(comm, data.data(), data.data(), data.size());
   return std::count(data.begin(), data.end(), static_cast<float>(world)) ==
          static_cast<long>(data.size());
 }
 
 /// Reduces until an error comes, and tells how long after `moment` that was.
-[[noreturn]] void survive(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
-                          Clock::time_point moment) {
+[[noreturn]] void survive(librun::Communicator& comm, DeviceVector<float>& data, int rank,
+                          int world, Clock::time_point moment) {
   try {
     for (;;)
       if (!sum(comm, data, world)) {
@@ -90,7 +93,7 @@ bool sum(librun::Communicator& comm, std::vector<float>& data, int world) {
 }
 
 /// @param stops whether the victim is stopped for a while
-int run_on(librun::Communicator& comm, std::vector<float>& data, int rank, int world,
+int run_on(librun::Communicator& comm, DeviceVector<float>& data, int rank, int world,
            Clock::time_point moment, bool stops) {
   std::vector<pid_t> pids(static_cast<std::size_t>(world));
   const pid_t mine = ::getpid();
@@ -105,9 +108,11 @@ int run_on(librun::Communicator& comm, std::vector<float>& data, int rank, int w
     });
   // The ranks leave the loop together: the decision goes through the sum itself.
   bool good = true;
-  for (float more = static_cast<float>(world); more == static_cast<float>(world);) {
+  DeviceValue<float> more(static_cast<float>(world));
+  while (*more == static_cast<float>(world)) {
     good = good && sum(comm, data, world);
-    more = comm.all_reduce(Clock::now() < moment + kStopped + kAfterStop ? 1.0f : 0.0f);
+    *more = Clock::now() < moment + kStopped + kAfterStop ? 1.0f : 0.0f;
+    all_reduce_and_wait(comm, more.at(), more.at(), 1);
   }
   if (stopper.joinable()) stopper.join();
   comm.close();
@@ -128,9 +133,14 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world);
 
+  if (const std::string problem = choose_device(); !problem.empty()) {
+    std::printf("skipped: no CUDA here: %s\n", problem.c_str());
+    MPI_Finalize();
+    return 77;
+  }
   if (mode == "create") survive_create(rank);
   librun::Communicator comm(MPI_COMM_WORLD);
-  std::vector<float> data(count);
+  DeviceVector<float> data(count);
   const auto moment = agree_on_moment();
   if (mode == "stop" || mode == "run")
     return run_on(comm, data, rank, world, moment, mode == "stop");

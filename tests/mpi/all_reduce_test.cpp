@@ -67,6 +67,27 @@ TEST_CASE("each algorithm gives the model's bits for all types, ops and sizes") 
   }
 }
 
+TEST_CASE("stepped alone, for tools that make kernels too slow to wait", "[.][stepped]") {
+  librun::Communicator comm = create(config_of(LIBRUN_ALGO_STEPPED, kSmallArenaBytes));
+  ReductionCase test;
+  for (int cycle = 0; cycle < 2; ++cycle) {
+    for (const librun_dtype_t dtype : kAllDtypes) {
+      for (const std::size_t count : {std::size_t{17}, std::size_t{1000}, std::size_t{40001}}) {
+        test.dtype = dtype;
+        test.count = count;
+        ++test.k;
+        ++test.shift;
+        test.place = static_cast<Place>(test.k % 3);
+        INFO(describe(test));
+        CHECK(run_case(comm.get(), test) == "");
+      }
+    }
+    CHECK(comm.suspend());
+    CHECK(comm.resume());
+  }
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
 TEST_CASE("B28 every offset and way of placing, different on each rank") {
   librun::Communicator comm = create(config_of(LIBRUN_ALGO_AUTO, kSmallArenaBytes));
   ReductionCase test;
@@ -127,13 +148,13 @@ TEST_CASE("a large sum over many chunks of the default arena") {
 TEST_CASE("B44 chained in-place calls and back-to-back sizes") {
   librun::Communicator comm = create();
   // Max over ranks of values that grow from call to call: a result of an earlier call shows.
-  std::vector<std::int64_t> data(5000);
+  DeviceVector<std::int64_t> data(5000);
   for (std::int64_t k = 0; k < 200; ++k) {
     const std::size_t count = 1 + static_cast<std::size_t>(k * 37 % 5000);
     for (std::size_t i = 0; i < count; ++i)
       data[i] = k * 1000 + rank() + static_cast<std::int64_t>(i);
-    CHECK_OK(librun_all_reduce(comm.get(), data.data(), data.data(), count, LIBRUN_INT64,
-                               LIBRUN_MAX, nullptr));
+    CHECK_OK(
+        all_reduce_and_wait(comm.get(), data.data(), data.data(), count, LIBRUN_INT64, LIBRUN_MAX));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i)
       wrong += data[i] != k * 1000 + world() - 1 + static_cast<std::int64_t>(i);
@@ -145,7 +166,7 @@ TEST_CASE("B44 chained in-place calls and back-to-back sizes") {
 
 TEST_CASE("B43 a count of zero needs no buffers") {
   librun::Communicator comm = create();
-  CHECK_OK(librun_all_reduce(comm.get(), nullptr, nullptr, 0, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr));
+  CHECK_OK(all_reduce_and_wait(comm.get(), nullptr, nullptr, 0, LIBRUN_FLOAT32, LIBRUN_SUM));
   CHECK(sum_difference(comm, 1) == "");
   CHECK_OK(librun_comm_close(comm.get()));
 }

@@ -19,8 +19,8 @@ struct Arguments {
 };
 
 librun_status_t call(librun::Communicator& comm, const Arguments& arguments) {
-  return librun_all_reduce(comm.get(), arguments.send, arguments.recv, arguments.count,
-                           arguments.dtype, arguments.op, nullptr);
+  return all_reduce_and_wait(comm.get(), arguments.send, arguments.recv, arguments.count,
+                             arguments.dtype, arguments.op);
 }
 
 /// Makes the call go wrong on `culprit`, or on all ranks when it is below 0, and checks that all
@@ -58,8 +58,8 @@ void check_mismatch(const std::vector<std::string>& words, Differ&& differ) {
   for (const librun_algo_t algo : kAlgos) {
     INFO(librun_algo_name(algo));
     librun::Communicator comm = create(config_of(algo));
-    std::vector<float> send(409600, 1);
-    std::vector<float> recv(send.size(), 77);
+    DeviceVector<float> send(409600, 1);
+    DeviceVector<float> recv(send.size(), 77);
     Arguments arguments{send.data(), recv.data(), 1000};
     differ(arguments);
     CHECK_STATUS(call(comm, arguments), LIBRUN_INVALID_ARGUMENT);
@@ -67,7 +67,7 @@ void check_mismatch(const std::vector<std::string>& words, Differ&& differ) {
     INFO(text);
     for (const std::string& word : words) CHECK(contains(text, word));
     for (int r = 0; r < world(); ++r) CHECK(contains(text, "rank " + std::to_string(r) + ":"));
-    CHECK(recv == std::vector<float>(send.size(), 77));
+    CHECK(recv == DeviceVector<float>(send.size(), 77));
     CHECK(comm.state() == LIBRUN_ACTIVE);
     CHECK(sum_difference(comm, 3) == "");
     CHECK_OK(librun_comm_close(comm.get()));
@@ -148,15 +148,11 @@ TEST_CASE("B17 operation differs") {
 TEST_CASE("B17 one rank skipped a call of another size") {
   if (world() == 1) return;
   librun::Communicator comm = create();
-  std::vector<float> data(5000, 1);
+  DeviceVector<float> data(5000, 1);
   if (rank() != 0)
-    CHECK_STATUS(librun_all_reduce(comm.get(), data.data(), data.data(), 100, LIBRUN_FLOAT32,
-                                   LIBRUN_SUM, nullptr),
-                 LIBRUN_INVALID_ARGUMENT);
+    CHECK_STATUS(call(comm, {data.data(), data.data(), 100}), LIBRUN_INVALID_ARGUMENT);
   else
-    CHECK_STATUS(librun_all_reduce(comm.get(), data.data(), data.data(), 5000, LIBRUN_FLOAT32,
-                                   LIBRUN_SUM, nullptr),
-                 LIBRUN_INVALID_ARGUMENT);
+    CHECK_STATUS(call(comm, {data.data(), data.data(), 5000}), LIBRUN_INVALID_ARGUMENT);
   CHECK(contains(last_error(), "5000"));
   CHECK(sum_difference(comm, 1) == "");
   CHECK_OK(librun_comm_close(comm.get()));
@@ -164,18 +160,17 @@ TEST_CASE("B17 one rank skipped a call of another size") {
 
 TEST_CASE("B17 in place on one rank only is legal") {
   librun::Communicator comm = create();
-  std::vector<std::int32_t> send(3000, rank() + 1);
-  std::vector<std::int32_t> recv(3000);
+  DeviceVector<std::int32_t> send(3000, rank() + 1);
+  DeviceVector<std::int32_t> recv(3000);
   std::int32_t* out = rank() == world() - 1 ? send.data() : recv.data();
-  CHECK_OK(
-      librun_all_reduce(comm.get(), send.data(), out, 3000, LIBRUN_INT32, LIBRUN_SUM, nullptr));
+  CHECK_OK(all_reduce_and_wait(comm.get(), send.data(), out, 3000, LIBRUN_INT32, LIBRUN_SUM));
   CHECK(std::count(out, out + 3000, world() * (world() + 1) / 2) == 3000);
   CHECK_OK(librun_comm_close(comm.get()));
 }
 
 TEST_CASE("register refuses what is wrong or differs") {
   librun::Communicator comm = create();
-  std::vector<float> data(1000);
+  DeviceVector<float> data(1000);
   librun_buffer_t buffer{};
   CHECK_STATUS(librun_register(comm.get(), nullptr, 100, &buffer), LIBRUN_INVALID_ARGUMENT);
   CHECK_STATUS(librun_register(comm.get(), data.data(), 0, &buffer), LIBRUN_INVALID_ARGUMENT);
@@ -244,12 +239,12 @@ TEST_CASE("create names a bad variable, its value and what it takes") {
 TEST_CASE("stepped tells all ranks of a bad argument of one, with LIBRUN_CHECK off too") {
   const ScopedEnv env{{"LIBRUN_CHECK", "0"}};
   librun::Communicator comm = create(config_of(LIBRUN_ALGO_STEPPED));
-  std::vector<float> send(1000, 1);
-  std::vector<float> recv(1000, 77);
+  DeviceVector<float> send(1000, 1);
+  DeviceVector<float> recv(1000, 77);
   const bool culprit = rank() == world() - 1;
   CHECK_STATUS(call(comm, {culprit ? nullptr : send.data(), recv.data(), send.size()}),
                LIBRUN_INVALID_ARGUMENT);
-  CHECK(recv == std::vector<float>(1000, 77));
+  CHECK(recv == DeviceVector<float>(1000, 77));
   CHECK(comm.state() == LIBRUN_ACTIVE);
   CHECK(sum_difference(comm, 4) == "");
   CHECK_OK(librun_comm_close(comm.get()));

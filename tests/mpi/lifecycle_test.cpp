@@ -122,24 +122,29 @@ TEST_CASE("resume with the ranks in another order is rejected, and can be repeat
 TEST_CASE("suspend during an open capture is rejected on all ranks and the capture goes on") {
   librun::Communicator comm = create();
   const int last = world() - 1;
-  float value = 1;
-  float sum = 0;
+  const Stream stream;
+  DeviceValue<float> value(1);
+  DeviceValue<float> sum(0);
+  const auto all_reduce = [&] {
+    return librun_all_reduce(comm.get(), value.at(), sum.at(), 1, LIBRUN_FLOAT32, LIBRUN_SUM,
+                             stream.get());
+  };
   librun_graph_t graph{};
-  if (rank() == last) CHECK_OK(librun_graph_begin(comm.get(), nullptr));
+  if (rank() == last) CHECK_OK(librun_graph_begin(comm.get(), stream.get()));
   CHECK_STATUS(librun_suspend(comm.get(), -1), LIBRUN_REJECTED);
   CHECK(contains(last_error(), "rank " + std::to_string(last)));
   CHECK(contains(last_error(), "capture"));
-  if (rank() == last)
-    CHECK_OK(librun_all_reduce(comm.get(), &value, &sum, 1, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr));
-  CHECK(sum == 0);
+  if (rank() == last) CHECK_OK(all_reduce());
+  CHECK(*sum == 0);
   if (rank() == last) {
-    CHECK_OK(librun_graph_end(comm.get(), nullptr, &graph));
-    CHECK_OK(librun_graph_launch(graph, nullptr));
+    CHECK_OK(librun_graph_end(comm.get(), stream.get(), &graph));
+    CHECK_OK(launch_and_wait(comm.get(), graph, stream.get()));
     CHECK_OK(librun_graph_destroy(graph));
   } else {
-    CHECK_OK(librun_all_reduce(comm.get(), &value, &sum, 1, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr));
+    CHECK_OK(all_reduce());
+    CHECK_OK(librun_synchronize(comm.get(), stream.get()));
   }
-  CHECK(sum == static_cast<float>(world()));
+  CHECK(*sum == static_cast<float>(world()));
   CHECK_OK(librun_suspend(comm.get(), -1));
   CHECK_OK(librun_resume(comm.get(), -1));
   CHECK_OK(librun_comm_close(comm.get()));
@@ -241,13 +246,14 @@ TEST_CASE("two communicators are suspended and resumed in one transition") {
   CHECK(sum_difference(second, 7) == "");
 
   // One that cannot be suspended keeps all of them active.
-  if (rank() == 0) CHECK_OK(librun_graph_begin(second.get(), nullptr));
+  const Stream stream;
+  if (rank() == 0) CHECK_OK(librun_graph_begin(second.get(), stream.get()));
   CHECK_STATUS(librun_suspend_all(-1), LIBRUN_REJECTED);
   CHECK(first.state() == LIBRUN_ACTIVE);
   CHECK(second.state() == LIBRUN_ACTIVE);
   CHECK(sum_difference(first, 8) == "");
   librun_graph_t graph{};
-  if (rank() == 0) CHECK_OK(librun_graph_end(second.get(), nullptr, &graph));
+  if (rank() == 0) CHECK_OK(librun_graph_end(second.get(), stream.get(), &graph));
   if (rank() == 0) CHECK_OK(librun_graph_destroy(graph));
 
   // One that is suspended already does not hinder the other.
@@ -296,11 +302,11 @@ TEST_CASE("create and close leave nothing behind") {
 
 TEST_CASE("B51 a forked child is turned away and harms nothing") {
   librun::Communicator comm = create();
+  DeviceValue<float> value(1);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    float value = 1;
-    const bool refused = librun_all_reduce(comm.get(), &value, &value, 1, LIBRUN_FLOAT32,
+    const bool refused = librun_all_reduce(comm.get(), value.at(), value.at(), 1, LIBRUN_FLOAT32,
                                            LIBRUN_SUM, nullptr) == LIBRUN_INVALID_STATE &&
                          contains(last_error(), "another process") &&
                          librun_abort(comm.get(), "no") == LIBRUN_INVALID_STATE;

@@ -10,12 +10,14 @@ namespace {
 std::string sum_in(librun_comm_t comm, std::byte* send, std::byte* recv, std::size_t count,
                    std::uint64_t k) {
   const Bytes input = make_input(Fill::pattern, LIBRUN_FLOAT32, count, rank(), k);
-  std::copy(input.begin(), input.end(), send);
+  copy_to_device(send, input.data(), input.size());
   const librun_status_t status =
-      librun_all_reduce(comm, send, recv, count, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr);
+      all_reduce_and_wait(comm, send, recv, count, LIBRUN_FLOAT32, LIBRUN_SUM);
   if (status != LIBRUN_OK) return last_error();
+  Bytes result(input.size());
+  copy_from_device(result.data(), recv, result.size());
   return first_difference(
-      LIBRUN_FLOAT32, recv,
+      LIBRUN_FLOAT32, result.data(),
       expected_result(Fill::pattern, LIBRUN_FLOAT32, LIBRUN_SUM, count, world(), k));
 }
 
@@ -115,7 +117,7 @@ TEST_CASE("other memory is accepted and staged, also when only one rank has it")
     INFO((everywhere ? "all ranks" : "the last rank"));
     librun::Communicator comm = create(config_of(LIBRUN_ALGO_ZERO_COPY));
     constexpr std::size_t kBytes = 1 << 17;
-    std::vector<std::byte> plain(kBytes);
+    DeviceBytes plain(kBytes);
     std::byte* ours = allocate(comm, kBytes);
     std::byte* memory = everywhere || rank() == world() - 1 ? plain.data() : ours;
     const librun_buffer_t buffer = comm.register_buffer(memory, kBytes);
@@ -132,12 +134,12 @@ TEST_CASE("other memory is accepted and staged, also when only one rank has it")
 
 TEST_CASE("zero_copy that is forced on memory that is not registered") {
   librun::Communicator comm = create(config_of(LIBRUN_ALGO_ZERO_COPY));
-  float value = 1;
-  float sum = 0;
-  CHECK_STATUS(librun_all_reduce(comm.get(), &value, &sum, 1, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr),
+  DeviceValue<float> value(1);
+  DeviceValue<float> sum(0);
+  CHECK_STATUS(all_reduce_and_wait(comm.get(), value.at(), sum.at(), 1, LIBRUN_FLOAT32, LIBRUN_SUM),
                LIBRUN_INVALID_ARGUMENT);
   CHECK(contains(last_error(), "register"));
-  CHECK(sum == 0);
+  CHECK(*sum == 0);
   CHECK(comm.state() == LIBRUN_ACTIVE);
   {
     const RegisteredMemory memory(comm.get(), 4096);
@@ -185,15 +187,18 @@ TEST_CASE("a graph over registered memory replays after resume and after unregis
   constexpr std::size_t kCount = 20000;
   std::byte* memory = allocate(comm, kCount * 8);
   const librun_buffer_t buffer = comm.register_buffer(memory, kCount * 8);
-  comm.begin_graph();
-  comm.all_reduce(memory, memory + kCount * 4, kCount, LIBRUN_FLOAT32);
-  librun::Graph graph = comm.end_graph();
+  const Stream stream;
+  comm.begin_graph(stream.get());
+  comm.all_reduce(memory, memory + kCount * 4, kCount, LIBRUN_FLOAT32, LIBRUN_SUM, stream.get());
+  librun::Graph graph = comm.end_graph(stream.get());
   const auto replay = [&](std::uint64_t k) {
     const Bytes input = make_input(Fill::pattern, LIBRUN_FLOAT32, kCount, rank(), k);
-    std::copy(input.begin(), input.end(), memory);
-    graph.launch();
+    copy_to_device(memory, input.data(), input.size());
+    launch_and_wait(comm, graph, stream.get());
+    Bytes result(input.size());
+    copy_from_device(result.data(), memory + kCount * 4, result.size());
     return first_difference(
-        LIBRUN_FLOAT32, memory + kCount * 4,
+        LIBRUN_FLOAT32, result.data(),
         expected_result(Fill::pattern, LIBRUN_FLOAT32, LIBRUN_SUM, kCount, world(), k));
   };
   CHECK(replay(1) == "");
@@ -229,7 +234,7 @@ TEST_CASE("slots are returned, and a full table says so") {
 TEST_CASE("a handle of another communicator is refused, and both buffers stay") {
   librun::Communicator first = create();
   librun::Communicator second = create();
-  std::vector<float> data(1000);
+  DeviceVector<float> data(1000);
   librun_buffer_t of_first{};
   librun_buffer_t of_second{};
   const std::size_t size_bytes = data.size() * sizeof(float);

@@ -37,10 +37,10 @@ std::string difference(librun_comm_t comm, const std::vector<Bytes>& inputs, lib
   const std::size_t count = mine.size() / librun_dtype_bytes(dtype);
   std::string found;
   for (const bool in_place : {false, true}) {
-    Bytes send = mine;
-    Bytes recv(mine.size());
+    DeviceBytes send(mine.begin(), mine.end());
+    DeviceBytes recv(mine.size());
     std::byte* out = in_place ? send.data() : recv.data();
-    if (librun_all_reduce(comm, send.data(), out, count, dtype, op, nullptr) != LIBRUN_OK)
+    if (all_reduce_and_wait(comm, send.data(), out, count, dtype, op) != LIBRUN_OK)
       return last_error();
     if (found.empty()) found = first_difference(dtype, out, expected);
     if (!same_on_all_ranks(hash_bytes(out, mine.size())) && found.empty())
@@ -86,20 +86,15 @@ TEST_CASE("B24 16-bit sums are accumulated in fp32 and rounded once") {
 
 TEST_CASE("B24 the sums that rounding at each step would get wrong") {
   librun::Communicator comm = create();
-  if (world() == 8) {
-    std::vector<Bytes> inputs = one_value_each(LIBRUN_BFLOAT16, 1, {256, 1, 1, 1, 1, 1, 1, 0});
-    Bytes recv(2);
-    CHECK_OK(librun_all_reduce(comm.get(), inputs[static_cast<std::size_t>(rank())].data(),
-                               recv.data(), 1, LIBRUN_BFLOAT16, LIBRUN_SUM, nullptr));
-    CHECK(first_difference(LIBRUN_BFLOAT16, recv.data(), filled(LIBRUN_BFLOAT16, 1, 262)) == "");
-  }
-  if (world() == 4) {
-    std::vector<Bytes> inputs = one_value_each(LIBRUN_FLOAT16, 1, {60000, 60000, -60000, -59008});
-    Bytes recv(2);
-    CHECK_OK(librun_all_reduce(comm.get(), inputs[static_cast<std::size_t>(rank())].data(),
-                               recv.data(), 1, LIBRUN_FLOAT16, LIBRUN_SUM, nullptr));
-    CHECK(first_difference(LIBRUN_FLOAT16, recv.data(), filled(LIBRUN_FLOAT16, 1, 992)) == "");
-  }
+  const auto check_sum = [&](librun_dtype_t dtype, const std::vector<double>& values, double sum) {
+    const Bytes input = one_value_each(dtype, 1, values)[static_cast<std::size_t>(rank())];
+    const DeviceBytes send(input.begin(), input.end());
+    DeviceBytes recv(2);
+    CHECK_OK(all_reduce_and_wait(comm.get(), send.data(), recv.data(), 1, dtype, LIBRUN_SUM));
+    CHECK(first_difference(dtype, recv.data(), filled(dtype, 1, sum)) == "");
+  };
+  if (world() == 8) check_sum(LIBRUN_BFLOAT16, {256, 1, 1, 1, 1, 1, 1, 0}, 262);
+  if (world() == 4) check_sum(LIBRUN_FLOAT16, {60000, 60000, -60000, -59008}, 992);
   CHECK_OK(librun_comm_close(comm.get()));
 }
 

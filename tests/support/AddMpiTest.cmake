@@ -3,7 +3,9 @@
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_version
                 ERROR_QUIET)
 
-set(librun_test_timeout_s 120)
+set(LIBRUN_TEST_TIMEOUT_S 120 CACHE STRING "Seconds until a test that runs under mpirun is ended")
+mark_as_advanced(LIBRUN_TEST_TIMEOUT_S)
+set(librun_test_timeout_s ${LIBRUN_TEST_TIMEOUT_S})
 set(librun_test_environment
   LIBRUN_CHECK=1 LIBRUN_TIMEOUT_MS=20000 LIBRUN_LOG=error
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -2,11 +2,10 @@
 // Takes the addresses that a suspend has freed, so that resume must map elsewhere.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <vector>
 
 #include "librun/librun.hpp"
+#include "support/device.hpp"
 
 namespace librun_test {
 
@@ -14,15 +13,12 @@ class Ballast {
  public:
   /// @param mappings what was mapped before the suspend
   explicit Ballast(const std::vector<librun_mapping_t>& mappings) {
-    for (const librun_mapping_t& mapping : mappings) {
-      void* taken =
-          ::mmap(mapping.address, mapping.size_bytes, PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-      if (taken != MAP_FAILED) taken_.push_back({taken, mapping.size_bytes});
-    }
+    for (const librun_mapping_t& mapping : mappings)
+      if (occupy(mapping.address, mapping.size_bytes))
+        taken_.push_back({mapping.address, mapping.size_bytes});
   }
   ~Ballast() {
-    for (const Range& range : taken_) ::munmap(range.address, range.size_bytes);
+    for (const Range& range : taken_) vacate(range.address, range.size_bytes);
   }
   Ballast(const Ballast&) = delete;
   Ballast& operator=(const Ballast&) = delete;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user buffer between guard words, at any offset from an aligned address.
+// A user buffer between guard words, at any offset from an aligned address. It may be memory that
+// only the device can touch: the host works on a copy.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
+#include <utility>
 
+#include "support/device.hpp"
 #include "support/model.hpp"
 
 namespace librun_test {
@@ -25,11 +25,12 @@ class GuardedBuffer {
 
   /// @param offset_bytes how far the data are from a 64-byte boundary
   GuardedBuffer(std::size_t size_bytes, std::size_t offset_bytes)
-      : owned_(new std::byte[footprint(size_bytes, offset_bytes) + 64]),
+      : owned_bytes_(footprint(size_bytes, offset_bytes) + 64),
+        owned_(allocate_on_device(owned_bytes_)),
         size_bytes_(size_bytes),
         offset_bytes_(offset_bytes) {
-    const auto address = reinterpret_cast<std::uintptr_t>(owned_.get());
-    memory_ = owned_.get() + (64 - address % 64) % 64;
+    const std::size_t past = reinterpret_cast<std::size_t>(owned_) % 64;
+    memory_ = static_cast<std::byte*>(owned_) + (64 - past) % 64;
     clear();
   }
   /// The same inside memory of someone else, which must hold footprint() bytes.
@@ -39,32 +40,49 @@ class GuardedBuffer {
         offset_bytes_(offset_bytes) {
     clear();
   }
+  GuardedBuffer(GuardedBuffer&& other) = delete;
+  ~GuardedBuffer() {
+    if (owned_) free_on_device(owned_, owned_bytes_);
+  }
 
-  std::byte* data() { return memory_ + kGuardBytes + offset_bytes_; }
+  /// For the library; the host may not touch what it points to.
+  std::byte* data() { return memory_ + begin(); }
   std::size_t size_bytes() const { return size_bytes_; }
 
   /// Writes the guards, and poison where the data go.
   void clear() {
-    std::fill_n(memory_, footprint(size_bytes_, offset_bytes_), kGuard);
-    std::fill_n(data(), size_bytes_, kPoison);
+    copy_.assign(footprint(size_bytes_, offset_bytes_), kGuard);
+    std::fill_n(copy_.data() + begin(), size_bytes_, kPoison);
+    copy_to_device(memory_, copy_.data(), copy_.size());
   }
-  void assign(const Bytes& bytes) { std::copy(bytes.begin(), bytes.end(), data()); }
+  void assign(const Bytes& bytes) { copy_to_device(data(), bytes.data(), bytes.size()); }
 
-  bool holds(const Bytes& bytes) { return std::equal(bytes.begin(), bytes.end(), data()); }
+  /// The data as they are now. Valid until the next call.
+  const std::byte* fetch() {
+    copy_from_device(copy_.data(), memory_, copy_.size());
+    return copy_.data() + begin();
+  }
+  bool holds(const Bytes& bytes) { return std::equal(bytes.begin(), bytes.end(), fetch()); }
   bool untouched() {
-    return std::all_of(data(), data() + size_bytes_, [](std::byte b) { return b == kPoison; });
+    const std::byte* now = fetch();
+    return std::all_of(now, now + size_bytes_, [](std::byte b) { return b == kPoison; });
   }
   bool guards_intact() {
+    const std::byte* now = fetch();
     const auto is_guard = [](std::byte b) { return b == kGuard; };
-    return std::all_of(memory_, data(), is_guard) &&
-           std::all_of(data() + size_bytes_, data() + size_bytes_ + kGuardBytes, is_guard);
+    return std::all_of(now - begin(), now, is_guard) &&
+           std::all_of(now + size_bytes_, now + size_bytes_ + kGuardBytes, is_guard);
   }
 
  private:
-  std::unique_ptr<std::byte[]> owned_;
+  std::size_t begin() const { return kGuardBytes + offset_bytes_; }
+
+  std::size_t owned_bytes_ = 0;
+  void* owned_ = nullptr;
   std::byte* memory_ = nullptr;
   std::size_t size_bytes_;
   std::size_t offset_bytes_;
+  Bytes copy_;
 };
 
 }  // namespace librun_test

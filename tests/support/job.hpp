@@ -13,7 +13,9 @@
 
 #include "librun/librun.hpp"
 #include "support/catch.hpp"
+#include "support/device.hpp"
 #include "support/model.hpp"
+#include "support/waiting.hpp"
 
 /// CHECKs the status of a call, and shows the library's text when it is another one.
 #define CHECK_STATUS(call, wanted)                                                              \
@@ -86,19 +88,21 @@ inline librun::Communicator create(const librun_config_t& config = librun::Confi
 
 /// One sum of pattern `k` over the ranks of `mpi`. "" when it is right, else what is wrong.
 inline std::string sum_difference(librun_comm_t comm, std::uint64_t k, std::size_t count = 1000,
-                                  MPI_Comm mpi = MPI_COMM_WORLD) {
-  const Bytes send = make_input(Fill::pattern, LIBRUN_FLOAT32, count, rank_in(mpi), k);
-  Bytes recv(send.size());
-  const librun_status_t status =
-      librun_all_reduce(comm, send.data(), recv.data(), count, LIBRUN_FLOAT32, LIBRUN_SUM, nullptr);
+                                  MPI_Comm mpi = MPI_COMM_WORLD, void* stream = nullptr) {
+  const Bytes input = make_input(Fill::pattern, LIBRUN_FLOAT32, count, rank_in(mpi), k);
+  const DeviceBytes send(input.begin(), input.end());
+  DeviceBytes recv(send.size());
+  const librun_status_t status = all_reduce_and_wait(comm, send.data(), recv.data(), count,
+                                                     LIBRUN_FLOAT32, LIBRUN_SUM, stream);
   if (status != LIBRUN_OK) return librun_status_string(status) + (": " + last_error());
   return first_difference(
       LIBRUN_FLOAT32, recv.data(),
       expected_result(Fill::pattern, LIBRUN_FLOAT32, LIBRUN_SUM, count, world_of(mpi), k));
 }
 inline std::string sum_difference(const librun::Communicator& comm, std::uint64_t k,
-                                  std::size_t count = 1000, MPI_Comm mpi = MPI_COMM_WORLD) {
-  return sum_difference(comm.get(), k, count, mpi);
+                                  std::size_t count = 1000, MPI_Comm mpi = MPI_COMM_WORLD,
+                                  void* stream = nullptr) {
+  return sum_difference(comm.get(), k, count, mpi, stream);
 }
 
 /// True when `value` is the same on all ranks. Collective.

@@ -11,12 +11,14 @@
 #include <sstream>
 
 #include "support/catch.hpp"
+#include "support/device.hpp"
 #include "support/rank_reports.hpp"
 
 namespace librun_test {
 namespace {
 
 constexpr int kAbortCode = 86;
+constexpr int kSkipCode = 77;
 /// A rank that passed waits longer than any deadline of the library under test.
 constexpr std::chrono::seconds kWaitAfterPass{45};
 constexpr std::chrono::seconds kWaitAfterFailure{10};
@@ -103,6 +105,15 @@ int run(int argc, char** argv) {
   return result;
 }
 
+/// @return true when LIBRUN_DEVICE asks for what some rank does not have
+bool must_skip() {
+  const std::string problem = choose_device();
+  int skip = problem.empty() ? 0 : 1;
+  MPI_Allreduce(MPI_IN_PLACE, &skip, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (!problem.empty() && reports->rank() == 0) tell("skipped: no CUDA here: " + problem + "\n");
+  return skip != 0;
+}
+
 }  // namespace
 }  // namespace librun_test
 
@@ -110,7 +121,7 @@ int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   librun_test::reports = std::make_unique<librun_test::RankReports>(MPI_COMM_WORLD);
-  int result = librun_test::run(argc, argv);
+  int result = librun_test::must_skip() ? librun_test::kSkipCode : librun_test::run(argc, argv);
   MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   librun_test::reports.reset();
   MPI_Finalize();

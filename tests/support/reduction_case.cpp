@@ -60,17 +60,17 @@ std::string run_case(librun_comm_t comm, const ReductionCase& test, const Regist
   send.assign(input);
   GuardedBuffer& result = in_place ? send : recv;
   const librun_status_t status =
-      librun_all_reduce(comm, send.data(), result.data(), test.count, test.dtype, test.op, nullptr);
+      all_reduce_and_wait(comm, send.data(), result.data(), test.count, test.dtype, test.op);
   if (status != LIBRUN_OK) return librun_status_string(status) + (": " + last_error());
 
   std::string difference = first_difference(
-      test.dtype, result.data(),
+      test.dtype, result.fetch(),
       expected_result(test.fill, test.dtype, test.op, test.count, world(), test.k));
   if (difference.empty() && !send.guards_intact()) difference = "guard words of send changed";
   if (difference.empty() && !recv.guards_intact()) difference = "guard words of recv changed";
   if (difference.empty() && !in_place && !send.holds(input)) difference = "the input changed";
   if (difference.empty() && in_place && !recv.untouched()) difference = "an unused buffer changed";
-  if (hash) *hash = *hash * 31 + hash_bytes(result.data(), size_bytes);
+  if (hash) *hash = *hash * 31 + hash_bytes(result.fetch(), size_bytes);
   return difference;
 }
 

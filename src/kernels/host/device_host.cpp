@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "kernels/device.hpp"
@@ -29,10 +30,17 @@ class HostDevice final : public Device {
  public:
   explicit HostDevice(const std::string& isa) : reduce_(host::select_reduce_table(isa)) {}
 
-  DeviceInfo info() const override { return {LIBRUN_DEVICE_HOST, "host", "host"}; }
+  DeviceInfo info() const override {
+    return {LIBRUN_DEVICE_HOST,   "host",        "host", true, LIBRUN_MAX_WORLD,
+            std::size_t{1} << 20, kMinArenaBytes};
+  }
+  void check_peer(const std::string& /*id*/) const override {}
+  ArenaLayout layout_arena(int world, std::size_t arena_bytes,
+                           int /*ranks_on_device*/) const override {
+    return make_arena_layout(world, arena_bytes);
+  }
 
-  std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory,
-                    UniqueFd* fd) override {
+  std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) override {
     UniqueFd segment;
     if (memory == Memory::exportable) {
       segment = UniqueFd(::memfd_create("librun", MFD_CLOEXEC));
@@ -49,11 +57,18 @@ class HostDevice final : public Device {
     void* mapped = ::mmap(address, size_bytes, PROT_READ | PROT_WRITE, flags, segment.get(), 0);
     if (mapped == MAP_FAILED)
       throw_errno("mmap", size_bytes, "free memory or address space (ulimit -v).");
-    if (fd) *fd = std::move(segment);
-    return static_cast<std::byte*>(mapped);
+    auto* committed = static_cast<std::byte*>(mapped);
+    if (segment) descriptors_[committed] = std::move(segment);
+    return committed;
+  }
+  UniqueFd export_descriptor(std::byte* address) override {
+    UniqueFd copy(::fcntl(descriptors_.at(address).get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy) throw_errno("fcntl", 0, "check the limit of open files (ulimit -n).");
+    return copy;
   }
 
   int release(std::byte* address, std::size_t size_bytes, bool keep_address) noexcept override {
+    descriptors_.erase(address);
     if (!keep_address) return ::munmap(address, size_bytes) == 0 ? 0 : errno;
     void* kept = ::mmap(address, size_bytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -73,6 +88,10 @@ class HostDevice final : public Device {
   void copy(void* dst, const void* src, std::size_t size_bytes) override {
     std::memcpy(dst, src, size_bytes);
   }
+
+  // Launches read the memory that the host writes.
+  void publish(const ControlBlock& /*control*/) override {}
+  void publish_gate(const ControlBlock& /*control*/) noexcept override {}
 
   void launch(const AllReduceArgs& args, void* /*stream*/) override {
     ControlBlock& control = *args.control;
@@ -98,15 +117,24 @@ class HostDevice final : public Device {
   bool drain(void* /*stream*/, std::chrono::steady_clock::time_point /*deadline*/) override {
     return true;
   }
+  bool drain_all(std::chrono::steady_clock::time_point /*deadline*/) override { return true; }
+
+  bool begin_capture(void* /*stream*/) override { return false; }
+  std::unique_ptr<CapturedLaunches> end_capture(void* /*stream*/) override { return nullptr; }
 
  private:
   bool agree_on_call(const AllReduceArgs& args, host::Steps& steps) const {
     const Announcement mine = announcement_of(args, args.control->words->calls);
     if (!steps.announce(mine)) return false;
     if (!args.check) return true;
-    for (int peer = 0; peer < steps.world(); ++peer)
-      if (!same_call(steps.announced(peer), steps.announced(0)))
-        return steps.finish(Outcome::mismatch, peer, Reject::none);
+    for (int peer = 0; peer < steps.world(); ++peer) {
+      if (same_call(steps.announced(peer), steps.announced(0))) continue;
+      for (int rank = 0; rank < steps.world(); ++rank) {
+        const Announcement call = steps.announced(rank);
+        std::memcpy(args.control->words->announced[rank], &call, sizeof(call));
+      }
+      return steps.finish(Outcome::mismatch, peer, Reject::none);
+    }
     return true;
   }
 
@@ -142,6 +170,7 @@ class HostDevice final : public Device {
   }
 
   const host::ReduceTable& reduce_;
+  std::map<std::byte*, UniqueFd> descriptors_;  // of exportable memory, by address
 };
 
 }  // namespace

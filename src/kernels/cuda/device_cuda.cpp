@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend: memory of a GPU, and launches on the caller's streams.
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <future>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "kernels/cuda/identity.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/layout.hpp"
+#include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/stream_order.hpp"
+#include "kernels/dtype.hpp"
+#include "kernels/fault.hpp"
+
+namespace librun {
+namespace {
+
+using namespace cuda;
+using Deadline = std::chrono::steady_clock::time_point;
+
+cudaStream_t as_stream(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+UniqueStream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return UniqueStream(stream);
+}
+
+class CudaGraph final : public CapturedLaunches {
+ public:
+  CudaGraph(int ordinal, std::shared_ptr<StreamOrder> order, UniqueGraph graph)
+      : ordinal_(ordinal), order_(std::move(order)) {
+    cudaGraphExec_t exec = nullptr;
+    check(cudaGraphInstantiate(&exec, graph.get(), 0), "cudaGraphInstantiate");
+    exec_ = UniqueGraphExec(exec);
+  }
+  void launch(void* stream) override {
+    const DeviceGuard guard(ordinal_);
+    order_->enter(as_stream(stream));
+    check(cudaGraphLaunch(exec_.get(), as_stream(stream)), "cudaGraphLaunch");
+    order_->leave(as_stream(stream));
+  }
+
+ private:
+  int ordinal_;
+  std::shared_ptr<StreamOrder> order_;
+  UniqueGraphExec exec_;
+};
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int ordinal)
+      : ordinal_(ordinal),
+        guard_for_construction_(std::make_unique<DeviceGuard>(ordinal)),
+        name_(device_name(ordinal)),
+        memory_(ordinal),
+        stream_(make_stream()),
+        order_(std::make_shared<StreamOrder>()) {
+    state_ = reinterpret_cast<DeviceState*>(memory_.commit_local(sizeof(DeviceState)));
+    check(cudaMemsetAsync(state_, 0, sizeof(DeviceState), stream_.get()), "cudaMemsetAsync");
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    guard_for_construction_.reset();
+  }
+  ~CudaDevice() override {
+    const DeviceGuard guard(ordinal_);
+    memory_.clear();
+    capture_stream_.reset();
+    stream_.reset();
+    order_.reset();
+  }
+
+  DeviceInfo info() const override {
+    return {LIBRUN_DEVICE_CUDA,    name_,
+            device_uuid(ordinal_), false,
+            cuda::kMaxWorld,       kDefaultArenaBytes,
+            cuda::kMinArenaBytes};
+  }
+  void check_peer(const std::string& id) const override { check_reach(ordinal_, id); }
+  ArenaLayout layout_arena(int world, std::size_t arena_bytes, int ranks_on_device) const override {
+    return make_layout(world, arena_bytes, ranks_on_device);
+  }
+
+  std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) override {
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    if (memory == Memory::control) {
+      control_ = std::make_unique<ControlBlock>();
+      return reinterpret_cast<std::byte*>(control_.get());
+    }
+    if (memory == Memory::host_words) {
+      std::byte* words = memory_.commit_pinned(size_bytes);
+      std::memset(words, 0, size_bytes);
+      return words;
+    }
+    std::byte* committed = memory == Memory::exportable
+                               ? memory_.commit_exportable(address, size_bytes)
+                               : memory_.commit_local(size_bytes);
+    check(cudaMemsetAsync(committed, 0, size_bytes, stream_.get()), "cudaMemsetAsync");
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    return committed;
+  }
+  UniqueFd export_descriptor(std::byte* address) override {
+    return memory_.export_descriptor(address);
+  }
+  int release(std::byte* address, std::size_t /*size_bytes*/, bool keep_address) noexcept override {
+    if (address == reinterpret_cast<std::byte*>(control_.get())) {
+      control_.reset();
+      return 0;
+    }
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    return memory_.release(address, keep_address);
+  }
+
+  std::byte* map(int fd, std::size_t size_bytes) override {
+    const DeviceGuard guard(ordinal_);
+    return memory_.map(fd, size_bytes);
+  }
+  int unmap(std::byte* address, std::size_t /*size_bytes*/) noexcept override {
+    const DeviceGuard guard(ordinal_);
+    return memory_.release(address, false);
+  }
+
+  void copy(void* dst, const void* src, std::size_t size_bytes) override {
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    check(cudaMemcpyAsync(dst, src, size_bytes, cudaMemcpyDefault, stream_.get()),
+          "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+  }
+
+  void publish(const ControlBlock& control) override {
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    check(cudaMemcpyAsync(&state_->control, &control, sizeof(control), cudaMemcpyHostToDevice,
+                          stream_.get()),
+          "cudaMemcpyAsync");
+    if (!published_ || control.generation != generation_) {
+      constexpr std::size_t kBegin = offsetof(DeviceState, step);
+      constexpr std::size_t kEnd = offsetof(DeviceState, caught);
+      check(cudaMemsetAsync(reinterpret_cast<std::byte*>(state_) + kBegin, 0, kEnd - kBegin,
+                            stream_.get()),
+            "cudaMemsetAsync");
+    }
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    published_ = true;
+    generation_ = control.generation;
+  }
+  void publish_gate(const ControlBlock& control) noexcept override {
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    // What fails here fails every later call too, and is told there.
+    static_cast<void>(cudaMemcpyAsync(&state_->control.gate, &control.gate, sizeof(control.gate),
+                                      cudaMemcpyHostToDevice, stream_.get()));
+    static_cast<void>(cudaStreamSynchronize(stream_.get()));
+  }
+
+  void launch(const AllReduceArgs& args, void* stream) override {
+    const DeviceGuard guard(ordinal_);
+    if constexpr (fault::kEnabled)
+      fault::at("before_publish", static_cast<int>(args.control->rank));
+    const cudaStream_t on = capturing_ && !stream ? capture_stream_.get() : as_stream(stream);
+    order_->enter(on);
+    run(args, on);
+    order_->leave(on);
+  }
+
+  void probe(std::span<const ProbeItem> items, int rank) override {
+    if (items.empty()) return;
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    std::byte* copied = memory_.commit_local(items.size_bytes());
+    try {
+      copy(copied, items.data(), items.size_bytes());
+      check(launch_probe(reinterpret_cast<const ProbeItem*>(copied), static_cast<int>(items.size()),
+                         rank, stream_.get()),
+            "probe");
+      check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    } catch (const Error&) {
+      memory_.release(copied, false);
+      throw;
+    }
+    memory_.release(copied, false);
+  }
+
+  bool drain(void* stream, Deadline deadline) override {
+    const DeviceGuard guard(ordinal_);
+    const CaptureGuard capture_guard;
+    constexpr int kYields = 2000;
+    for (int polls = 0;; ++polls) {
+      const cudaError_t state = cudaStreamQuery(as_stream(stream));
+      if (state == cudaErrorStreamCaptureUnsupported || state == cudaErrorStreamCaptureImplicit) {
+        static_cast<void>(cudaGetLastError());
+        throw Error(LIBRUN_INVALID_STATE, -1, "the stream is being captured.",
+                    "end the capture and launch its graph first.");
+      }
+      if (state != cudaErrorNotReady) {
+        check(state, "a kernel", "the device is lost to this process.");
+        return true;
+      }
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      if (polls < kYields)
+        sched_yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+  // No call waits for a whole device with a deadline, so that a thread makes the one without.
+  bool drain_all(Deadline deadline) override {
+    auto promise = std::make_shared<std::promise<cudaError_t>>();
+    std::future<cudaError_t> done = promise->get_future();
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      std::thread([promise, ordinal = ordinal_] {
+        const CaptureGuard capture_guard;
+        cudaSetDevice(ordinal);
+        promise->set_value(cudaDeviceSynchronize());
+      }).detach();
+    } catch (const std::system_error& error) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw Error(LIBRUN_SYSTEM, -1, "cannot start a thread (" + std::string(error.what()) + ").",
+                  "check the limit of processes (ulimit -u).");
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (done.wait_until(deadline) != std::future_status::ready) return false;
+    check(done.get(), "a kernel", "the device is lost to this process.");
+    return true;
+  }
+
+  bool begin_capture(void* stream) override {
+    const DeviceGuard guard(ordinal_);
+    // The legacy stream cannot be captured: a stream of our own stands in for it.
+    if (!stream && !capture_stream_) capture_stream_ = make_stream();
+    check(cudaStreamBeginCapture(stream ? as_stream(stream) : capture_stream_.get(),
+                                 cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
+    capturing_ = true;
+    return true;
+  }
+  std::unique_ptr<CapturedLaunches> end_capture(void* stream) override {
+    const DeviceGuard guard(ordinal_);
+    capturing_ = false;
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream ? as_stream(stream) : capture_stream_.get(), &graph),
+          "cudaStreamEndCapture");
+    return std::make_unique<CudaGraph>(ordinal_, order_, UniqueGraph(graph));
+  }
+
+ private:
+  void run(const AllReduceArgs& args, cudaStream_t stream) {
+    const ControlBlock& control = *args.control;
+    const int world = static_cast<int>(control.world);
+    const std::uint64_t size_bytes = args.count * element_bytes(args.dtype);
+    KernelArgs kernel_args{state_, args.send, args.recv, args.count, args.op, args.body, false};
+    Shape shape{args.dtype, world, 1};
+    if (args.body == Body::stage_publish)
+      return check(launch_stage_publish(kernel_args, size_bytes, stream), "stage_publish");
+    if (args.body == Body::stage_reduce)
+      return check(launch_stage_reduce(kernel_args, shape, stream), "stage_reduce");
+
+    if (world > 1 && (args.check || args.body == Body::zero_copy || args.reject != Reject::none)) {
+      Announcement mine = announcement_of(args, control.words->calls);
+      mine.reject = static_cast<std::uint32_t>(args.reject);
+      check(launch_announce(state_, mine, args.check, stream), "announce");
+      kernel_args.announced = true;
+    }
+    if (args.reject != Reject::none || args.count == 0 || args.body == Body::announce) return;
+    if (world == 1) return check(launch_copy(kernel_args, size_bytes, stream), "copy");
+    if (args.body == Body::ll) {
+      // Lines of 12 bytes, or of 8 for types of 8.
+      const std::uint64_t line_bytes = element_bytes(args.dtype) == 8 ? 8 : 12;
+      shape.n_blocks = blocks_for(control, size_bytes / line_bytes + 1, 256);
+      return check(launch_ll(kernel_args, shape, stream), "ll");
+    }
+    constexpr std::uint64_t kBytesPerBlock = 8192;
+    shape.n_blocks = blocks_for(control, size_bytes, kBytesPerBlock);
+    check(launch_chunked(kernel_args, shape, stream), "chunked");
+  }
+
+  /// A function of what all ranks know alike: blocks of the same number work together.
+  static std::uint32_t blocks_for(const ControlBlock& control, std::uint64_t work,
+                                  std::uint64_t per_block) {
+    const std::uint64_t wanted = (work + per_block - 1) / per_block;
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(wanted, 1, control.layout.max_blocks));
+  }
+
+  int ordinal_;
+  std::unique_ptr<DeviceGuard> guard_for_construction_;
+  std::string name_;
+  DeviceMemoryPool memory_;
+  UniqueStream stream_;  ///< for what librun does itself
+  std::shared_ptr<StreamOrder> order_;
+  DeviceState* state_ = nullptr;
+  std::unique_ptr<ControlBlock> control_;
+  bool published_ = false;
+  std::uint64_t generation_ = 0;
+  UniqueStream capture_stream_;
+  bool capturing_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(int ordinal) {
+  int n_devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&n_devices);
+  if (error != cudaSuccess || n_devices == 0) {
+    static_cast<void>(cudaGetLastError());
+    throw Error(LIBRUN_UNSUPPORTED, -1,
+                std::string("there is no CUDA device (") +
+                    (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error)) + ").",
+                "use --device host or LIBRUN_DEVICE=host.");
+  }
+  if (ordinal < 0) check(cudaGetDevice(&ordinal), "cudaGetDevice");
+  if (ordinal >= n_devices)
+    throw Error(LIBRUN_INVALID_ARGUMENT, -1,
+                "CUDA device " + std::to_string(ordinal) + " does not exist: there are " +
+                    std::to_string(n_devices) + ".",
+                "set librun_config_t.cuda_device to -1 for the current one.");
+  return std::make_unique<CudaDevice>(ordinal);
+}
+
+}  // namespace librun

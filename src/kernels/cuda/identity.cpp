@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/identity.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+
+#include "kernels/cuda/driver.hpp"
+#include "kernels/cuda/runtime.hpp"
+
+namespace librun::cuda {
+
+std::string device_uuid(int ordinal) {
+  CUdevice device{};
+  check_driver(driver().device_get(&device, ordinal), "cuDeviceGet", "there is no such device");
+  CUuuid uuid{};
+  check_driver(driver().device_get_uuid(&uuid, device), "cuDeviceGetUuid",
+               "the device has no identity");
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += digits;
+  }
+  return text;
+}
+
+std::string device_name(int ordinal) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  return properties.name;
+}
+
+void check_reach(int ordinal, const std::string& uuid) {
+  int n_devices = 0;
+  check(cudaGetDeviceCount(&n_devices), "cudaGetDeviceCount");
+  for (int other = 0; other < n_devices; ++other) {
+    if (other == ordinal || device_uuid(other) != uuid) continue;
+    int reaches = 0;
+    check(cudaDeviceCanAccessPeer(&reaches, ordinal, other), "cudaDeviceCanAccessPeer");
+    const std::string pair = "GPU " + std::to_string(ordinal) + " and GPU " + std::to_string(other);
+    if (!reaches)
+      throw Error(LIBRUN_UNSUPPORTED, -1, pair + " have no peer access to each other.",
+                  "car_info shows which GPUs do.");
+    int atomics = 0;
+    check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, ordinal, other),
+          "cudaDeviceGetP2PAttribute");
+    if (!atomics)
+      throw Error(LIBRUN_UNSUPPORTED, -1,
+                  pair + " are not linked by NVLink: 16-byte lines might arrive in parts.",
+                  "car_info shows which GPUs are linked.");
+  }
+}
+
+}  // namespace librun::cuda

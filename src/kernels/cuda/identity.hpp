@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which GPU a device is, and whether it reaches another.
+#pragma once
+
+#include <string>
+
+namespace librun::cuda {
+
+/// "GPU-xxxxxxxx-...", asked of the driver anew: a restore may move a process to another GPU.
+/// @throws Error{cuda}
+std::string device_uuid(int ordinal);
+std::string device_name(int ordinal);
+
+/// @param uuid of a peer's GPU; one that is not visible here passes, and fails later when mapped
+/// @throws Error{unsupported} when `ordinal` cannot reach it, or 16-byte lines might arrive in
+/// parts
+void check_reach(int ordinal, const std::string& uuid);
+
+}  // namespace librun::cuda
