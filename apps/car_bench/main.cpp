@@ -86,7 +86,7 @@ std::vector<std::string> notes_of(const Baselines& baselines,
                                   const std::vector<RankPlace>& places) {
   std::vector<std::string> notes = baselines.notes;
   if (any_gpu_is_shared(places))
-    notes.push_back("ranks share a GPU: their kernels take turns, and no link is measured");
+    notes.push_back("ranks share a GPU: they compete for it, and these are no bandwidths of links");
   return notes;
 }
 
