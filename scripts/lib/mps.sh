@@ -24,7 +24,11 @@ with_mps() {
     "$@"
     return
   }
-  env CUDA_MPS_PIPE_DIRECTORY="$MPS_FOLDER/pipe" CUDA_MPS_LOG_DIRECTORY="$MPS_FOLDER/log" "$@"
+  # A subshell, since the command may be a function.
+  (
+    export CUDA_MPS_PIPE_DIRECTORY=$MPS_FOLDER/pipe CUDA_MPS_LOG_DIRECTORY=$MPS_FOLDER/log
+    "$@"
+  )
 }
 
 # stop_mps [FOLDER] : keeps its logs in FOLDER. May be called twice.

@@ -144,7 +144,7 @@ void Communicator::begin_capture(void* stream) {
                 "call librun_graph_end first.");
   // The halves of stepped meet in agreements, which no device can record.
   const bool on_device = settings_.algo != LIBRUN_ALGO_STEPPED && device_->begin_capture(stream);
-  capture_.emplace(Capture{{}, on_device});
+  capture_.emplace(Capture{{}, on_device, stream});
 }
 
 Recording Communicator::end_capture(void* stream) {
@@ -156,6 +156,18 @@ Recording Communicator::end_capture(void* stream) {
   capture_.reset();
   if (capture.on_device) capture.recording.of_device = device_->end_capture(stream);
   return std::move(capture.recording);
+}
+
+/// The caller's stream must not stay in a capture that nobody will end.
+void Communicator::drop_capture() noexcept {
+  if (capture_ && capture_->on_device) {
+    try {
+      device_->end_capture(capture_->stream);
+    } catch (const Error&) {
+      // The stream is gone, or its capture has failed: there is nothing to end.
+    }
+  }
+  capture_.reset();
 }
 
 void Communicator::launch(const AllReduceArgs& args, void* stream) {

@@ -151,6 +151,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void launch(const AllReduceArgs& args, void* stream);
   void run_stepped(const AllReduceArgs& args, void* stream);
   void throw_outcome();
+  void drop_capture() noexcept;
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
   // registration.cpp
@@ -180,6 +181,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   struct Capture {
     Recording recording;
     bool on_device;
+    void* stream;
   };
   std::optional<Capture> capture_;
   DeviceInfo device_info_;

@@ -203,7 +203,7 @@ void Communicator::close() {
     Phases phases(Request::close, exchange_, watch(), deadline(-1));
     phases.run("agree", [&](Ballot&) {
       set_gate(kGateClosed);
-      capture_.reset();
+      drop_capture();
     });
     phases.run("drain", [&](Ballot&) {
       monitor_.stop();
@@ -223,7 +223,7 @@ void Communicator::release_local() noexcept {
   // The memory itself lives until the last peer has unmapped it; only this rank's view ends.
   arena_.reset();
   registry_ = Registry{};
-  capture_.reset();
+  drop_capture();
   state_.store(LIBRUN_CLOSED);
   refresh_board();
 }

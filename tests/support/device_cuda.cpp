@@ -109,6 +109,9 @@ void free(void* memory, std::size_t size_bytes) noexcept { device_pool().put(mem
 
 void copy(void* to, const void* from, std::size_t size_bytes) {
   check(cudaMemcpy(to, from, size_bytes, cudaMemcpyDefault), "cudaMemcpy");
+  // From pageable memory it returns before the last part has arrived, and streams that do not block
+  // would not wait for it.
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 bool reserve_addresses(void* address, std::size_t size_bytes) {
