@@ -63,33 +63,36 @@ PeerEvent lost_event(int peer) {
           "rank " + std::to_string(peer) + " is gone: its link closed."};
 }
 
-void Links::send_descriptor(std::uint64_t segment, std::uint64_t size_bytes, int fd) const {
+void Links::send_segment(std::uint64_t segment, std::uint64_t size_bytes,
+                         const Exported& exported) const {
   Message message;
-  message.type = MessageType::descriptor;
+  message.type = MessageType::segment;
+  message.by_handle = !exported.fd;
+  message.handle = exported.handle;
   message.rank = rank_;
   message.segment = segment;
   message.size_bytes = size_bytes;
   for (int peer = 0; peer < world(); ++peer) {
     if (peer == rank_) continue;
-    const int error = links_[static_cast<std::size_t>(peer)].send(message, fd);
+    const int error = links_[static_cast<std::size_t>(peer)].send(message, exported.fd.get());
     if (error == EPIPE || error == ECONNRESET)
       throw Error(LIBRUN_PEER_LOST, peer, lost_event(peer).text);
     if (error != 0)
       throw Error(LIBRUN_SYSTEM, rank_,
-                  "cannot pass a descriptor to rank " + std::to_string(peer) +
+                  "cannot pass a segment to rank " + std::to_string(peer) +
                       " (sendmsg: " + std::strerror(error) + ", " + std::to_string(error) + ").");
   }
 }
 
 Packet Links::checked(Packet packet) const {
-  if (packet.fd) return packet;
+  if (packet.fd || packet.message.by_handle) return packet;
   throw Error(LIBRUN_SYSTEM, rank_,
               "rank " + std::to_string(rank_) + " cannot take the descriptor that rank " +
                   std::to_string(packet.message.rank) + " passed: it has too many open files.",
               "raise the limit of open files (ulimit -n).");
 }
 
-Packet Links::receive_descriptor(int peer, std::chrono::steady_clock::time_point deadline) {
+Packet Links::receive_segment(int peer, std::chrono::steady_clock::time_point deadline) {
   auto& inbox = inbox_[static_cast<std::size_t>(peer)];
   if (!inbox.empty()) {
     Packet packet = std::move(inbox.front());
@@ -103,7 +106,7 @@ Packet Links::receive_descriptor(int peer, std::chrono::steady_clock::time_point
       case Link::Received::closed:
         throw Error(LIBRUN_PEER_LOST, peer, lost_event(peer).text);
       case Link::Received::packet:
-        if (packet.message.type == MessageType::descriptor) return checked(std::move(packet));
+        if (packet.message.type == MessageType::segment) return checked(std::move(packet));
         if (packet.message.type == MessageType::abort)
           throw Error(static_cast<librun_status_t>(packet.message.code), packet.message.culprit,
                       packet.message.text);
@@ -113,7 +116,7 @@ Packet Links::receive_descriptor(int peer, std::chrono::steady_clock::time_point
             deadline - std::chrono::steady_clock::now());
         if (left.count() <= 0)
           throw Error(LIBRUN_TIMEOUT, peer,
-                      "rank " + std::to_string(peer) + " did not pass its descriptor in time.");
+                      "rank " + std::to_string(peer) + " did not pass its segment in time.");
         pollfd entry{link.fd(), POLLIN, 0};
         ::poll(&entry, 1, static_cast<int>(std::min<long long>(left.count(), 100)));
       }
@@ -147,7 +150,7 @@ std::optional<PeerEvent> Links::read_event(int peer) {
           return PeerEvent{PeerEvent::Kind::aborted, peer,
                            static_cast<librun_status_t>(packet.message.code),
                            packet.message.culprit, packet.message.text};
-        if (packet.message.type == MessageType::descriptor) inbox_[at].push_back(std::move(packet));
+        if (packet.message.type == MessageType::segment) inbox_[at].push_back(std::move(packet));
     }
   }
 }

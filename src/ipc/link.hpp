@@ -10,6 +10,7 @@
 
 #include "ipc/fork_guard.hpp"
 #include "ipc/message.hpp"
+#include "kernels/device.hpp"
 #include "kernels/unique_handle.hpp"
 #include "librun/error.hpp"
 
@@ -27,6 +28,8 @@ struct PeerEvent {
 struct Packet {
   Message message;
   UniqueFd fd;
+  /// Of a segment. Takes the descriptor.
+  Exported exported() { return {std::move(fd), message.handle}; }
 };
 
 /// Move-only; the socket is nonblocking and closed on exec.
@@ -65,17 +68,18 @@ class Links {
     inbox_.clear();
   }
 
-  /// Passes a descriptor to every peer. @throws Error{system, peer_lost}
-  void send_descriptor(std::uint64_t segment, std::uint64_t size_bytes, int fd) const;
+  /// Tells every peer how to map a segment. @throws Error{system, peer_lost}
+  void send_segment(std::uint64_t segment, std::uint64_t size_bytes,
+                    const Exported& exported) const;
 
-  /// The next descriptor of `peer`. @throws Error{timeout, peer_lost, or what an abort says}
-  Packet receive_descriptor(int peer, std::chrono::steady_clock::time_point deadline);
+  /// The next segment of `peer`. @throws Error{timeout, peer_lost, or what an abort says}
+  Packet receive_segment(int peer, std::chrono::steady_clock::time_point deadline);
 
   /// Best effort, to every peer. Thread-safe.
   void send_abort(librun_status_t code, int culprit, const std::string& text) const noexcept;
 
-  /// Looks for a peer that is gone or has failed, for up to `timeout_ms`. Descriptors that come
-  /// meanwhile are kept for receive_descriptor.
+  /// Looks for a peer that is gone or has failed, for up to `timeout_ms`. Segments that come
+  /// meanwhile are kept for receive_segment.
   /// @param wake_fd  also ends the wait when readable; -1: none
   /// @param excused  by rank: whose loss does not matter; null: everybody's does
   std::optional<PeerEvent> poll(int timeout_ms, int wake_fd = -1,
@@ -89,7 +93,7 @@ class Links {
   int rank_ = 0;
   std::vector<Link> links_;  // by rank; the own one is closed
   std::vector<bool> gone_;
-  std::vector<std::deque<Packet>> inbox_;  // descriptors that poll came across
+  std::vector<std::deque<Packet>> inbox_;  // segments that poll came across
 };
 
 /// "rank 2 is gone (its link closed)".

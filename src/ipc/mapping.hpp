@@ -15,9 +15,9 @@ class Mapping {
  public:
   Mapping() = default;
   /// @throws Error{system}
-  Mapping(std::shared_ptr<Device> device, int fd, std::size_t size_bytes)
+  Mapping(std::shared_ptr<Device> device, const Exported& exported, std::size_t size_bytes)
       : device_(std::move(device)),
-        address_(device_->map(fd, size_bytes)),
+        address_(device_->map(exported, size_bytes)),
         size_bytes_(size_bytes) {}
   Mapping(Mapping&& other) noexcept
       : device_(std::move(other.device_)),

@@ -13,12 +13,12 @@ PeerTable::Entry* PeerTable::find(int rank, std::uint64_t segment) {
 }
 
 std::byte* PeerTable::acquire(std::shared_ptr<Device> device, int rank, std::uint64_t segment,
-                              int fd, std::size_t size_bytes) {
+                              const Exported& exported, std::size_t size_bytes) {
   if (Entry* entry = find(rank, segment)) {
     ++entry->users;
     return entry->mapping.data();
   }
-  entries_.push_back({rank, segment, 1, Mapping(std::move(device), fd, size_bytes)});
+  entries_.push_back({rank, segment, 1, Mapping(std::move(device), exported, size_bytes)});
   return entries_.back().mapping.data();
 }
 

@@ -20,10 +20,10 @@ class PeerTable {
     Mapping mapping;
   };
 
-  /// Takes one more user of the segment, mapping it on the first. The caller keeps `fd`.
+  /// Takes one more user of the segment, mapping it on the first.
   /// @return where it is mapped @throws Error{system}
-  std::byte* acquire(std::shared_ptr<Device> device, int rank, std::uint64_t segment, int fd,
-                     std::size_t size_bytes);
+  std::byte* acquire(std::shared_ptr<Device> device, int rank, std::uint64_t segment,
+                     const Exported& exported, std::size_t size_bytes);
   /// Gives one user back; the last one closes. @return 0 or errno
   int release(int rank, std::uint64_t segment) noexcept;
 

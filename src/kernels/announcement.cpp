@@ -24,6 +24,8 @@ Announcement announcement_of(const AllReduceArgs& args, std::uint64_t call) {
   mine.in_place = args.send == args.recv;
   mine.send_slot = static_cast<std::int16_t>(args.send_slot);
   mine.recv_slot = static_cast<std::int16_t>(args.recv_slot);
+  mine.send_number = args.send_number;
+  mine.recv_number = args.recv_number;
   return mine;
 }
 

@@ -38,6 +38,10 @@ struct HostWords {
   std::uint64_t step;     ///< the step where that happened
   std::uint64_t caught;   ///< launches that found the gate closed
   std::uint64_t calls;    ///< launches that ran
+  /// Where launches do not wait: the first Outcome of this generation that fails the communicator.
+  std::uint32_t fatal;
+  std::uint32_t fatal_rank;
+  std::uint64_t fatal_step;
   /// What the ranks announced when their calls did not match: Announcements, by rank.
   std::byte announced[LIBRUN_MAX_WORLD][kLineDataBytes];
 };
@@ -46,8 +50,10 @@ struct HostWords {
 struct Slot {
   std::byte* base[LIBRUN_MAX_WORLD];
   std::uint64_t size_bytes;
-  std::uint32_t live;
-  std::uint32_t staged;  ///< the peers cannot map it: go through the arena
+  std::uint16_t live;
+  std::uint16_t staged;  ///< the peers cannot map it: go through the arena
+  std::uint16_t number;  ///< of the registration; a graph knows the one that it was made with
+  std::uint16_t reserved;
 };
 
 /// One per communicator, at an address that never changes, so that graphs may hold it.

@@ -2,10 +2,12 @@
 // The seam between librun and where the data lives. Callers never ask which device it is.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -40,6 +42,8 @@ struct AllReduceArgs {
   Reject reject;  ///< not none: this rank refuses; take part without touching a buffer
   int send_slot;  ///< -1: not registered
   int recv_slot;
+  std::uint16_t send_number;  ///< Slot::number
+  std::uint16_t recv_number;
   int algo;  ///< librun_algo_t that led here, for messages
 };
 
@@ -55,8 +59,9 @@ struct Announcement {
   std::uint8_t in_place;
   std::int16_t send_slot;
   std::int16_t recv_slot;
-  std::uint32_t reject;  ///< Reject; only where the epoch has no room for it
-  std::uint32_t reserved;
+  std::uint32_t reject;       ///< Reject; only where the epoch has no room for it
+  std::uint16_t send_number;  ///< Slot::number when the call was made
+  std::uint16_t recv_number;
 };
 static_assert(sizeof(Announcement) == 48 && sizeof(Announcement) <= kLineDataBytes);
 
@@ -85,10 +90,23 @@ enum class Memory {
   control      ///< a ControlBlock: the host writes it, launches see what was published
 };
 
+/// What a peer needs to map a segment: a descriptor, or else a handle of the driver.
+struct Exported {
+  UniqueFd fd;
+  std::array<std::byte, 64> handle{};
+};
+
+/// Memory of the user that peers can map as a whole.
+struct Allocation {
+  std::byte* address;
+  std::size_t size_bytes;
+};
+
 struct DeviceInfo {
   librun_device_t kind;
   std::string name;
   std::string id;      ///< differs between devices of one node
+  bool by_handle;      ///< exports of its own memory are handles, not descriptors
   bool launches_wait;  ///< a launch has run when it returns; otherwise drain() tells
   int max_world;
   std::size_t arena_bytes;  ///< unless the user says otherwise
@@ -118,15 +136,18 @@ class Device {
                                    int ranks_on_device) const = 0;
 
   /// Zeroed memory at `address`, which must come from an earlier commit that was released with its
-  /// address kept, or at a new address when null.
+  /// address kept, or at a new address when null. A device that exports handles keeps no address:
+  /// what was exported once cannot be exported again after a checkpoint.
   virtual std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) = 0;
-  /// A descriptor of committed exportable memory, for one passing on.
-  virtual UniqueFd export_descriptor(std::byte* address) = 0;
+  /// Of committed exportable memory, or of an allocation that was found; for one passing on.
+  virtual Exported export_memory(std::byte* address) = 0;
+  /// The allocation around `address`, which is not ours. @return nothing when peers cannot map it
+  virtual std::optional<Allocation> find_allocation(const void* address) const = 0;
   /// Gives the memory back, and the address too unless `keep_address`. @return 0 or errno
   virtual int release(std::byte* address, std::size_t size_bytes, bool keep_address) noexcept = 0;
 
   /// Maps a peer's memory. Only ipc::Mapping calls this and unmap.
-  virtual std::byte* map(int fd, std::size_t size_bytes) = 0;
+  virtual std::byte* map(const Exported& exported, std::size_t size_bytes) = 0;
   /// @return 0 or errno
   virtual int unmap(std::byte* address, std::size_t size_bytes) noexcept = 0;
 
@@ -157,7 +178,8 @@ class Device {
 
 /// @param isa "auto", "avx512", "avx2" or "plain"
 std::unique_ptr<Device> make_host_device(const std::string& isa);
-/// @throws Error{unsupported} when this build has no CUDA backend
-std::unique_ptr<Device> make_cuda_device(int ordinal);
+/// @param ipc "auto", "descriptor" or "legacy"
+/// @throws Error{unsupported} when this build has no CUDA backend, or the machine no device
+std::unique_ptr<Device> make_cuda_device(int ordinal, const std::string& ipc);
 
 }  // namespace librun

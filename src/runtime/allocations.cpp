@@ -57,6 +57,23 @@ Located Allocations::locate(const void* address, std::size_t size_bytes) const {
   return {entry->second.segment, offset};
 }
 
+Located Allocations::locate_foreign(const std::shared_ptr<Device>& device, const void* address,
+                                    std::size_t size_bytes) {
+  const auto found = device->find_allocation(address);
+  if (!found) return {};
+  const auto base = reinterpret_cast<std::uintptr_t>(found->address);
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - base;
+  if (size_bytes > found->size_bytes - offset) return {};
+  const std::lock_guard lock(mutex_);
+  auto segment = foreign_[base].lock();
+  if (!segment || segment->size_bytes() != found->size_bytes) {
+    segment = std::make_shared<ipc::Segment>(device, next_id_++, *found);
+    foreign_[base] = segment;
+  }
+  std::erase_if(foreign_, [](const auto& entry) { return entry.second.expired(); });
+  return {segment, offset};
+}
+
 Allocations::Usage Allocations::usage(const void* owner) const {
   const std::lock_guard lock(mutex_);
   Usage usage{};

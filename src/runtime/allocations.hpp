@@ -33,6 +33,9 @@ class Allocations {
   void drop_owner(const void* owner);
 
   Located locate(const void* address, std::size_t size_bytes) const;
+  /// The same for memory of the user that `device` can export, one segment for each allocation.
+  Located locate_foreign(const std::shared_ptr<Device>& device, const void* address,
+                         std::size_t size_bytes);
 
   struct Usage {
     std::uint64_t segments;
@@ -47,6 +50,7 @@ class Allocations {
   };
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, Entry> by_address_;
+  std::map<std::uintptr_t, std::weak_ptr<ipc::Segment>> foreign_;  // while registered
   std::uint64_t next_id_ = 1;
 };
 

@@ -39,6 +39,7 @@ struct Communicator::Hello {
   librun_device_t device;
   librun_algo_t algo;
   std::uint32_t check;
+  std::uint32_t by_handle;
 };
 
 Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) const {
@@ -53,6 +54,7 @@ Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) cons
   const DeviceInfo info = device_->info();
   hello.device = info.kind;
   set_text(hello.device_id, info.id);
+  hello.by_handle = info.by_handle;
   hello.algo = settings_.algo;
   hello.check = settings_.check;
   return hello;
@@ -80,6 +82,8 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
     differs("arena_bytes", std::to_string(theirs.arena_bytes), std::to_string(first.arena_bytes));
     differs("algo", librun_algo_name(theirs.algo), librun_algo_name(first.algo));
     differs("LIBRUN_CHECK", std::to_string(theirs.check), std::to_string(first.check));
+    differs("LIBRUN_IPC", theirs.by_handle ? "legacy" : "descriptor",
+            first.by_handle ? "legacy" : "descriptor");
     differs("device", std::to_string(theirs.device), std::to_string(first.device));
     cores.push_back(theirs.cores);
   }
@@ -145,7 +149,7 @@ void Communicator::pass_descriptors(Phases& phases) {
   for (int peer = 0; peer < world(); ++peer) {
     auto& list = places[static_cast<std::size_t>(peer)];
     list = registry_.segments_of(peer);
-    list.insert(list.begin(), {0, settings_.arena_bytes, 0});
+    list.insert(list.begin(), {0, settings_.arena_bytes, 0, 0});
     longest = std::max(longest, list.size());
   }
   const auto own = registry_.own_segments();
@@ -156,35 +160,81 @@ void Communicator::pass_descriptors(Phases& phases) {
         const ipc::Segment& segment = i == 0 ? *arena_ : *own[i - 1];
         if (fault::at("ipc_export", rank()) == fault::Action::fail)
           throw Error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at ipc_export.");
-        links_.send_descriptor(segment.id(), segment.size_bytes(),
-                               segment.export_descriptor().get());
+        send_segment(segment);
       }
     });
-    phases.run("open", [&](Ballot&) {
-      for (int peer = 0; peer < world(); ++peer)
-        if (peer != rank())
-          receive_from(peer, places[static_cast<std::size_t>(peer)], begin, end,
-                       phases.work_deadline());
+    const Ballots opened = phases.run("open", [&](Ballot& mine) {
+      SlotSet lost;
+      for (int peer = 0; peer < world(); ++peer) {
+        const auto& list = places[static_cast<std::size_t>(peer)];
+        for (std::size_t i = begin; peer != rank() && i < std::min(end, list.size()); ++i) {
+          const SlotSet slots = registry_.slots_of(peer, list[i].segment);
+          const std::size_t n_users = std::max<std::size_t>(slots.count(), 1);  // an arena has none
+          if (!map_next(peer, list[i], n_users, phases.work_deadline())) lost |= slots;
+        }
+      }
+      mine.put(lost);
     });
+    stage_lost(opened);
     if (phases.corrupted() && begin == 0)
       decoys_.emplace_back(device_, Memory::local, settings_.arena_bytes);
   }
 }
 
-void Communicator::receive_from(int peer, const std::vector<BufferPlace>& places, std::size_t begin,
-                                std::size_t end, ipc::Deadline deadline) {
-  for (std::size_t i = begin; i < std::min(end, places.size()); ++i) {
-    const ipc::Packet packet = links_.receive_descriptor(peer, deadline);
-    if (fault::at("ipc_open", rank()) == fault::Action::fail)
-      throw Error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at ipc_open.");
-    const BufferPlace& place = places[i];
-    if (packet.message.segment != place.segment || packet.message.size_bytes != place.segment_bytes)
-      throw Error(LIBRUN_INVALID_STATE, peer,
-                  fmt::format("rank {} passed segment {} of {} bytes, expected {} of {}.", peer,
-                              packet.message.segment, packet.message.size_bytes, place.segment,
-                              place.segment_bytes));
-    peers_.acquire(device_, peer, place.segment, packet.fd.get(), place.segment_bytes);
+/// A handle that the driver does not give any more is sent empty: the peers will see.
+void Communicator::send_segment(const ipc::Segment& segment) {
+  Exported exported;
+  try {
+    exported = segment.export_memory();
+  } catch (const Error&) {
+    if (segment.id() == 0 || !segment.by_handle()) throw;
   }
+  links_.send_segment(segment.id(), segment.size_bytes(), exported);
+}
+
+/// Maps the next segment that `peer` has sent, for `n_users` buffers in it.
+/// @return false when its handle cannot be opened, which is an error for an arena only
+bool Communicator::map_next(int peer, const BufferPlace& place, std::size_t n_users,
+                            ipc::Deadline deadline) {
+  ipc::Packet packet = links_.receive_segment(peer, deadline);
+  if (fault::at("ipc_open", rank()) == fault::Action::fail)
+    throw Error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at ipc_open.");
+  if (packet.message.segment != place.segment || packet.message.size_bytes != place.segment_bytes)
+    throw Error(LIBRUN_INVALID_STATE, peer,
+                fmt::format("rank {} passed segment {} of {} bytes, expected {} of {}.", peer,
+                            packet.message.segment, packet.message.size_bytes, place.segment,
+                            place.segment_bytes));
+  const Exported exported = packet.exported();
+  try {
+    for (std::size_t user = 0; user < n_users; ++user)
+      peers_.acquire(device_, peer, place.segment, exported, place.segment_bytes);
+  } catch (const Error& error) {
+    if (!place.by_handle) throw;
+    log::write(log::Level::warn,
+               fmt::format("a registered buffer of rank {} cannot be mapped any more, it goes "
+                           "through the arena from now on ({}).",
+                           peer, error.text()));
+    return false;
+  }
+  return true;
+}
+
+/// What one rank could not map is staged on all.
+void Communicator::stage_lost(const Ballots& opened) {
+  SlotSet lost;
+  for (const Ballot& ballot : opened) lost |= ballot.get<SlotSet>();
+  for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot) {
+    const Buffer* buffer = lost.test(static_cast<std::size_t>(slot)) ? registry_.at(slot) : nullptr;
+    if (!buffer) continue;
+    release_places(*buffer);
+    registry_.make_staged(slot);
+  }
+}
+
+void Communicator::release_places(const Buffer& buffer) {
+  if (buffer.staged) return;
+  for (int peer = 0; peer < world(); ++peer)
+    if (peer != rank()) peers_.release(peer, buffer.places[static_cast<std::size_t>(peer)].segment);
 }
 
 void Communicator::write_table() {
@@ -202,7 +252,7 @@ void Communicator::write_table() {
     if (entry.segment == 0) control.arena[entry.rank] = entry.mapping.data();
   if (!decoys_.empty()) control.arena[(rank() + 1) % world()] = decoys_.back().get();
   for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot) write_slot(slot);
-  words_->outcome = 0;
+  words_->fatal = 0;
   device_->publish(control);
 }
 
@@ -233,13 +283,13 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
     args.reject = Reject::none;  // a forced zero_copy refuses plain memory
     words_->outcome = 0;
     device_->launch(args, nullptr);
-    const bool ended = device_->drain_all(deadline) && words_->outcome == 0;
+    const bool ended = device_->drain_all(deadline) && words_->outcome == 0 && words_->fatal == 0;
     try {
       throw_if_failed();
       if (!ended)
-        throw Error(LIBRUN_TIMEOUT, static_cast<int>(words_->rank),
+        throw Error(LIBRUN_TIMEOUT, late_rank(),
                     fmt::format("{}: the self-test of {} waited for rank {} in vain.", who(),
-                                test.name, words_->rank));
+                                test.name, late_rank()));
       data.verify(who() + ": the self-test of " + test.name);
     } catch (const Error& error) {
       if (!first_error) first_error = error;

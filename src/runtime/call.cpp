@@ -100,6 +100,7 @@ AllReduceArgs Communicator::make_args(const CallArguments& call) const {
   args.send_slot = args.recv_slot = -1;
   // Refused or not, stepped meets its peers in agreements: this must not depend on the arguments.
   if (settings_.algo == LIBRUN_ALGO_STEPPED) args.body = Body::stage_publish;
+  if (settings_.algo == LIBRUN_ALGO_ZERO_COPY) args.body = Body::zero_copy;
   if (args.reject != Reject::none) return args;
 
   const std::size_t size_bytes = call.count * element_bytes(call.dtype);
@@ -110,6 +111,8 @@ AllReduceArgs Communicator::make_args(const CallArguments& call) const {
   if (algo == LIBRUN_ALGO_ZERO_COPY) {
     args.send_slot = registry_.find_range(args.send, size_bytes);
     args.recv_slot = registry_.find_range(args.recv, size_bytes);
+    if (args.send_slot >= 0) args.send_number = control_->slots[args.send_slot].number;
+    if (args.recv_slot >= 0) args.recv_number = control_->slots[args.recv_slot].number;
     const bool forced = settings_.algo == LIBRUN_ALGO_ZERO_COPY;
     if (forced && args.send_slot < 0 && call.count > 0) args.reject = Reject::not_registered;
   }
@@ -123,6 +126,9 @@ void Communicator::all_reduce(const CallArguments& call, void* stream) {
   if (args.reject != Reject::none)
     throw Error(LIBRUN_INVALID_ARGUMENT, rank(),
                 fmt::format("{}: {}.", who(), reject_text(args.reject)), reject_hint(args.reject));
+  if (capture_->on_device && stream != capture_->stream)
+    throw Error(LIBRUN_INVALID_ARGUMENT, rank(), who() + ": the open capture is on another stream.",
+                "pass the stream of librun_graph_begin.");
   if (capture_->on_device) device_->launch(args, stream);
   capture_->recording.launches.push_back(args);
 }
@@ -179,14 +185,15 @@ void Communicator::launch(const AllReduceArgs& args, void* stream) {
     words_->outcome = 0;
     return run_stepped(args, stream);
   }
-  if (static_cast<Outcome>(words_->outcome) > Outcome::mismatch) throw_outcome();
   if (device_info_.launches_wait) {
     words_->outcome = 0;
     device_->launch(args, stream);
     return throw_outcome();
   }
-  // The peers are asked only when arguments are compared; else a bad call costs them nothing.
-  if (args.reject == Reject::none || args.check) device_->launch(args, stream);
+  // The peers are asked only when the call starts with an announcement; else a bad one costs them
+  // nothing.
+  if (args.reject == Reject::none || args.check || args.body == Body::zero_copy)
+    device_->launch(args, stream);
   if (args.reject != Reject::none)
     throw Error(LIBRUN_INVALID_ARGUMENT, rank(),
                 fmt::format("all_reduce refused by rank {}: {}.", rank(), reject_text(args.reject)),
@@ -198,9 +205,10 @@ void Communicator::launch(const AllReduceArgs& args, void* stream) {
 void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
   Phases phases(Request::barrier, exchange_, watch(),
                 std::chrono::steady_clock::now() + settings_.call_timeout);
-  const auto barrier = [&](const char* name) {
+  const auto meet = [&](const char* name, auto&& work) {
     return guarded(Request::barrier, [&] {
       return phases.run(name, [&](Ballot& mine) {
+        work();
         if (args.reject != Reject::none)
           throw Rejection(LIBRUN_INVALID_ARGUMENT, rank(),
                           fmt::format("{}.", reject_text(args.reject)), reject_hint(args.reject));
@@ -209,33 +217,37 @@ void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
     });
   };
   std::vector<Announcement> calls;
-  for (const Ballot& ballot : barrier("arguments")) calls.push_back(ballot.get<Announcement>());
+  for (const Ballot& ballot : meet("arguments", [] {})) calls.push_back(ballot.get<Announcement>());
   for (std::size_t peer = 0; peer < calls.size(); ++peer)
     if (!same_call(calls[peer], calls[0])) throw_mismatch(calls, static_cast<std::uint32_t>(peer));
   const std::size_t element = element_bytes(args.dtype);
   const std::size_t chunk_count = control_->layout.chunk_bytes / element;
   for (std::size_t done = 0; done < args.count; done += chunk_count) {
-    AllReduceArgs part = args;
-    part.check = false;
-    part.send += done * element;
-    part.recv += done * element;
-    part.count = std::min<std::size_t>(chunk_count, args.count - done);
-    device_->launch(part, stream);
-    device_->drain(stream, phases.work_deadline());
-    barrier("published");
-    part.body = Body::stage_reduce;
-    device_->launch(part, stream);
-    device_->drain(stream, phases.work_deadline());
-    throw_outcome();
-    barrier("reduced");
+    AllReduceArgs half = args;
+    half.check = false;
+    half.send += done * element;
+    half.recv += done * element;
+    half.count = std::min<std::size_t>(chunk_count, args.count - done);
+    meet("published", [&] { run_half(half, stream, phases.work_deadline()); });
+    half.body = Body::stage_reduce;
+    meet("reduced", [&] { run_half(half, stream, phases.work_deadline()); });
   }
+}
+
+void Communicator::run_half(const AllReduceArgs& half, void* stream, ipc::Deadline deadline) {
+  device_->launch(half, stream);
+  if (!device_->drain(stream, deadline))
+    throw Error(LIBRUN_TIMEOUT, rank(), who() + ": the stream did not finish in time.");
+  throw_outcome();
 }
 
 /// Turns what the last launches reported into an error.
 void Communicator::throw_outcome() {
-  if (words_->outcome == 0) return;
-  const auto culprit = static_cast<int>(words_->rank);
-  switch (static_cast<Outcome>(std::exchange(words_->outcome, 0))) {
+  const int culprit = late_rank();
+  // A fatal one stays: nothing after it counts.
+  const bool fatal = words_->fatal != 0;
+  const std::uint64_t step = fatal ? words_->fatal_step : words_->step;
+  switch (static_cast<Outcome>(fatal ? words_->fatal : std::exchange(words_->outcome, 0))) {
     case Outcome::ok:
       return;
     case Outcome::gate_closed:
@@ -258,7 +270,7 @@ void Communicator::throw_outcome() {
       const Error error(
           LIBRUN_TIMEOUT, culprit,
           fmt::format("{}: all_reduce call {}: rank {} did not come within {} ms (step {}).", who(),
-                      words_->calls, culprit, settings_.call_timeout.count(), words_->step),
+                      words_->calls, culprit, settings_.call_timeout.count(), step),
           "LIBRUN_CALL_TIMEOUT_MS sets how long to wait for a late rank.");
       fail(error, Request::barrier);
       throw_failure();

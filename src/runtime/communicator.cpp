@@ -22,10 +22,11 @@ Settings complete(Settings settings, const DeviceInfo& info) {
 }
 
 std::shared_ptr<Device> make_device(const Settings& settings) {
-  if (settings.device == LIBRUN_DEVICE_CUDA) return make_cuda_device(settings.cuda_device);
+  if (settings.device == LIBRUN_DEVICE_CUDA)
+    return make_cuda_device(settings.cuda_device, settings.ipc);
   if (settings.device == LIBRUN_DEVICE_AUTO) {
     try {
-      return make_cuda_device(settings.cuda_device);
+      return make_cuda_device(settings.cuda_device, settings.ipc);
     } catch (const Error&) {
       // auto means: the host, where there is no CUDA.
     }
@@ -57,6 +58,10 @@ std::shared_ptr<Communicator> Communicator::make(const Settings& settings) {
 
 Communicator::~Communicator() {
   abandon();
+  if (process_ != process_instance()) {
+    leak_device_state();
+    return;
+  }
   Allocations::instance().drop_owner(this);
 }
 
@@ -79,8 +84,12 @@ std::unique_lock<std::mutex> Communicator::enter(Call call) {
     case Verdict::is_closed:
       refuse(answer, call);
     default:
-      return lock;
+      break;
   }
+  // A launch has failed the communicator, and nobody has looked yet.
+  const bool about_work = call != Call::abort && call != Call::deallocate;
+  if (state() != LIBRUN_CLOSED && about_work && words_->fatal != 0) throw_outcome();
+  return lock;
 }
 
 void Communicator::refuse(Verdict verdict, Call call) {
@@ -106,7 +115,7 @@ void Communicator::throw_failure() {
 
 void Communicator::fail(const Error& error, std::optional<Request> tell) noexcept {
   const bool first = failure_.set(Cause::of(error));
-  raise(words_->abort, 1);
+  raise_abort();
   set_gate(kGateClosed);
   state_.store(LIBRUN_FAILED_STATE);
   if (first) send_abort(error);
@@ -147,6 +156,13 @@ void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
   fail(Error(event.code, event.culprit, event.text));
 }
 
+void Communicator::drain_or_throw(ipc::Deadline deadline) {
+  if (!device_->drain_all(deadline))
+    throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
+}
+
+void Communicator::raise_abort() { raise(words_->abort, 1); }
+
 void Communicator::set_gate(std::uint32_t gate) {
   raise(control_->gate, gate);
   device_->publish_gate(*control_);
@@ -181,6 +197,7 @@ void Communicator::abort(const std::string& reason) {
 
 void Communicator::check() {
   const auto lock = enter(Call::check);
+  if (verdict(Call::check) == Verdict::nothing) return;
   const std::uint64_t caught_so_far = words_->caught;
   const std::uint64_t caught = caught_so_far - std::exchange(caught_told_, caught_so_far);
   if (caught != 0) {
@@ -197,13 +214,15 @@ void Communicator::check() {
 void Communicator::synchronize(void* stream) {
   {
     const auto lock = enter(Call::synchronize);
-    // A launch that waits too long ends itself, and knows for whom; then this is soon over.
+    // A launch that waits too long ends itself, and knows for whom; then this is soon over. Other
+    // work of the stream may take longer, which is no failure.
     const auto limit = std::chrono::steady_clock::now() + settings_.call_timeout + kDrainGrace;
     try {
       if (!device_->drain(stream, limit))
-        throw Error(LIBRUN_TIMEOUT, rank(), who() + ": the stream did not finish in time.");
+        throw Error(LIBRUN_TIMEOUT, rank(), who() + ": the stream did not finish in time.",
+                    "wait again; LIBRUN_CALL_TIMEOUT_MS sets how long.");
     } catch (const Error& error) {
-      if (error.code() != LIBRUN_INVALID_STATE) fail(error);
+      if (error.code() == LIBRUN_CUDA) fail(error);
       throw;
     }
   }

@@ -102,12 +102,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void send_abort(const Error& error) noexcept;
   void on_peer_event(const ipc::PeerEvent& event) noexcept;
   void set_gate(std::uint32_t gate);
+  void raise_abort();
+  void drain_or_throw(ipc::Deadline deadline);
+  void leak_device_state() noexcept;
   ipc::Watch watch();
   ipc::Deadline deadline(int timeout_ms) const;
   void refresh_board();
   std::string who() const { return "rank " + std::to_string(rank()); }
   int rank() const { return exchange_.rank(); }
   int world() const { return exchange_.world(); }
+  int late_rank() const {
+    return static_cast<int>(words_->fatal != 0 ? words_->fatal_rank : words_->rank);
+  }
 
   // bring_up.cpp
   struct Hello;
@@ -115,8 +121,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void bring_up(Phases& phases, bool selftest);
   void learn_from(const std::vector<Hello>& hellos);
   void pass_descriptors(Phases& phases);
-  void receive_from(int peer, const std::vector<BufferPlace>& places, std::size_t begin,
-                    std::size_t end, ipc::Deadline deadline);
+  void send_segment(const ipc::Segment& segment);
+  bool map_next(int peer, const BufferPlace& place, std::size_t n_users, ipc::Deadline deadline);
+  void stage_lost(const Ballots& opened);
+  void release_places(const Buffer& buffer);
   void write_table();
   void prove_mappings(Phases& phases);
   void run_selftest(ipc::Deadline deadline);
@@ -143,20 +151,22 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool suspend_locked(int timeout_ms);
   bool resume_locked(int timeout_ms, MPI_Comm mpi);
   void adopt(MPI_Comm mpi, ipc::Deadline deadline);
-  void release_local() noexcept;
+  void release_local(bool agreed) noexcept;
+  bool quiesce() noexcept;
 
   // call.cpp
   AllReduceArgs make_args(const CallArguments& call) const;
   Reject inspect(const CallArguments& call) const;
   void launch(const AllReduceArgs& args, void* stream);
   void run_stepped(const AllReduceArgs& args, void* stream);
+  void run_half(const AllReduceArgs& half, void* stream, ipc::Deadline deadline);
   void throw_outcome();
   void drop_capture() noexcept;
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
   // registration.cpp
   void agree_on_places(Buffer& buffer, bool has_slot);
-  void map_places(const Buffer& buffer, Phases& phases);
+  void map_places(Buffer& buffer, Phases& phases);
   void write_slot(int slot);
 
   const Settings settings_;

@@ -9,13 +9,25 @@
 #include "librun/error.hpp"
 
 namespace librun {
+namespace {
+
+/// Whole words only; allocations start at one.
+std::size_t word_offset(const BufferPlace& place) {
+  return place.offset_bytes / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+}
+
+}  // namespace
 
 MappingProof::MappingProof(Device& device, ControlBlock& control, const ipc::Segment& arena,
                            const Registry& registry, const ipc::PeerTable& peers)
     : device_(device), control_(control), arena_(arena), registry_(registry), peers_(peers) {
   if (::getrandom(&nonce_, sizeof(nonce_), 0) != static_cast<ssize_t>(sizeof(nonce_)))
     nonce_ = control.generation * 0x9e3779b97f4a7c15u + control.rank;
-  for (auto& segment : registry.own_segments()) segments_.push_back({std::move(segment), 0, false});
+  const auto places = registry.segments_of(static_cast<int>(control.rank));
+  for (auto& segment : registry.own_segments()) {
+    std::byte* const address = segment->data() + word_offset(places[segments_.size()]);
+    segments_.push_back({std::move(segment), address, 0, false});
+  }
 }
 
 std::uint64_t MappingProof::nonce_of(std::size_t segment_index) const {
@@ -35,10 +47,10 @@ void MappingProof::ask() {
   device_.copy(&reinterpret_cast<ProofPage*>(arena_.data())->nonce, &nonce_, sizeof(nonce_));
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     Borrowed& segment = segments_[i];
-    device_.copy(&segment.original, segment.segment->data(), sizeof(segment.original));
+    device_.copy(&segment.original, segment.address, sizeof(segment.original));
     segment.borrowed = true;
     const std::uint64_t nonce = nonce_of(i);
-    device_.copy(segment.segment->data(), &nonce, sizeof(nonce));
+    device_.copy(segment.address, &nonce, sizeof(nonce));
   }
 }
 
@@ -58,7 +70,8 @@ void MappingProof::answer() {
       if (entry == entries.end())
         throw Error(LIBRUN_FAILED, peer,
                     "a segment of rank " + std::to_string(peer) + " is not mapped.");
-      items.push_back({reinterpret_cast<const std::uint64_t*>(entry->mapping.data()),
+      const std::byte* const word = entry->mapping.data() + word_offset(places[i]);
+      items.push_back({reinterpret_cast<const std::uint64_t*>(word),
                        segment_answer(control_.arena[peer], i, rank)});
     }
   }
@@ -95,7 +108,11 @@ void MappingProof::put_back() noexcept {
   for (Borrowed& segment : segments_) {
     if (!segment.borrowed) continue;
     segment.borrowed = false;
-    device_.copy(segment.segment->data(), &segment.original, sizeof(segment.original));
+    try {
+      device_.copy(segment.address, &segment.original, sizeof(segment.original));
+    } catch (const Error&) {
+      // A device that cannot copy any more has lost the buffer anyway.
+    }
   }
 }
 

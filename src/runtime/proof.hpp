@@ -19,8 +19,8 @@ namespace librun {
 ///
 ///   owner's arena   | nonce | answers by peer |  ...  | staging: answers by (segment, peer) |
 ///
-/// All ranks agree between the three steps. The first 8 bytes of a registered segment are put back
-/// by check, or by the destructor.
+/// All ranks agree between the three steps. The 8 bytes around the start of a registered buffer
+/// are put back by check, or by the destructor.
 class MappingProof {
  public:
   MappingProof(Device& device, ControlBlock& control, const ipc::Segment& arena,
@@ -37,6 +37,7 @@ class MappingProof {
  private:
   struct Borrowed {
     std::shared_ptr<ipc::Segment> segment;
+    std::byte* address;  ///< the word around the start of a registered buffer
     std::uint64_t original;
     bool borrowed;
   };

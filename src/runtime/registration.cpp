@@ -50,11 +50,14 @@ void Communicator::agree_on_places(Buffer& buffer, bool has_slot) {
       throw Rejection(LIBRUN_UNSUPPORTED, rank(),
                       fmt::format("all {} slots are in use.", LIBRUN_MAX_BUFFERS),
                       "unregister buffers that are not needed.");
-    const Located located = Allocations::instance().locate(buffer.address, buffer.size_bytes);
+    Located located = Allocations::instance().locate(buffer.address, buffer.size_bytes);
+    if (!located.segment)
+      located = Allocations::instance().locate_foreign(device_, buffer.address, buffer.size_bytes);
     buffer.segment = located.segment;
     BufferPlace place{};
     if (located.segment)
-      place = {located.segment->id(), located.segment->size_bytes(), located.offset_bytes};
+      place = {located.segment->id(), located.segment->size_bytes(), located.offset_bytes,
+               located.segment->by_handle()};
     mine.put(Place{place, buffer.size_bytes});
   });
   const std::uint64_t first_bytes = ballots[0].get<Place>().size_bytes;
@@ -71,17 +74,25 @@ void Communicator::agree_on_places(Buffer& buffer, bool has_slot) {
   if (!buffer.staged && world() > 1) map_places(buffer, phases);
 }
 
-void Communicator::map_places(const Buffer& buffer, Phases& phases) {
-  phases.run("exchange", [&](Ballot&) {
-    links_.send_descriptor(buffer.segment->id(), buffer.segment->size_bytes(),
-                           buffer.segment->export_descriptor().get());
+void Communicator::map_places(Buffer& buffer, Phases& phases) {
+  phases.run("exchange", [&](Ballot&) { send_segment(*buffer.segment); });
+  std::vector<int> mapped;
+  const Ballots opened = phases.run("open", [&](Ballot& mine) {
+    std::uint32_t lost = 0;
+    for (int peer = 0; peer < world(); ++peer) {
+      if (peer == rank()) continue;
+      if (map_next(peer, buffer.places[static_cast<std::size_t>(peer)], 1, phases.work_deadline()))
+        mapped.push_back(peer);
+      else
+        lost = 1;
+    }
+    mine.put(lost);
   });
-  phases.run("open", [&](Ballot&) {
-    for (int peer = 0; peer < world(); ++peer)
-      if (peer != rank())
-        receive_from(peer, {buffer.places[static_cast<std::size_t>(peer)]}, 0, 1,
-                     phases.work_deadline());
-  });
+  for (const Ballot& ballot : opened)
+    buffer.staged = buffer.staged || ballot.get<std::uint32_t>() != 0;
+  if (!buffer.staged) return;
+  for (const int peer : mapped)
+    peers_.release(peer, buffer.places[static_cast<std::size_t>(peer)].segment);
 }
 
 void Communicator::write_slot(int slot) {
@@ -90,6 +101,7 @@ void Communicator::write_slot(int slot) {
     row.live = 1;
     row.staged = buffer->staged;
     row.size_bytes = buffer->size_bytes;
+    row.number = static_cast<std::uint16_t>(buffer->id);
     row.base[rank()] = buffer->address;
     for (const auto& entry : peers_.entries()) {
       const BufferPlace& place = buffer->places[static_cast<std::size_t>(entry.rank)];
@@ -109,11 +121,15 @@ void Communicator::unregister_buffer(std::uint64_t id) {
   };
   if (verdict(Call::unregister_buffer) == Verdict::local) {
     if (!slot) throw unknown();
+    if (state() == LIBRUN_FAILED_STATE && !quiesce())
+      throw Rejection(LIBRUN_TIMEOUT, rank(), who() + ": work in flight does not end.");
   } else {
     guarded(Request::unregister, [&] {
       Phases phases(Request::unregister, exchange_, watch(), deadline(-1));
       const Ballots ballots = phases.run("agree", [&](Ballot& mine) {
         if (!slot) throw unknown();
+        // Calls that were made before may still use its mappings.
+        drain_or_throw(phases.work_deadline());
         mine.put(id);
       });
       for (std::size_t peer = 0; peer < ballots.size(); ++peer)
@@ -123,10 +139,7 @@ void Communicator::unregister_buffer(std::uint64_t id) {
               fmt::format("unregister: rank {} passed another buffer than rank 0.", peer));
     });
   }
-  const Buffer* buffer = registry_.at(*slot);
-  for (std::size_t peer = 0; peer < buffer->places.size(); ++peer)
-    if (!buffer->staged && static_cast<int>(peer) != rank())
-      peers_.release(static_cast<int>(peer), buffer->places[peer].segment);
+  if (const Buffer* buffer = registry_.at(*slot)) release_places(*buffer);
   registry_.erase(*slot);
   write_slot(*slot);
   if (state() == LIBRUN_ACTIVE) device_->publish(*control_);
@@ -143,7 +156,10 @@ void* Communicator::allocate(std::size_t size_bytes) {
 
 void Communicator::deallocate(void* address) {
   const auto lock = enter(Call::deallocate);
-  if (address) Allocations::instance().free(address);
+  if (!address) return;
+  // As cudaFree: what was launched before may still use it.
+  if (state() != LIBRUN_CLOSED) drain_or_throw(deadline(-1));
+  Allocations::instance().free(address);
 }
 
 }  // namespace librun

@@ -18,6 +18,13 @@ void Registry::insert(int slot, Buffer buffer) {
   slots_[static_cast<std::size_t>(slot)] = std::move(buffer);
 }
 
+void Registry::make_staged(int slot) {
+  auto& entry = slots_[static_cast<std::size_t>(slot)];
+  if (!entry || entry->staged) return;
+  entry->staged = true;
+  ++staged_;
+}
+
 void Registry::erase(int slot) {
   auto& entry = slots_[static_cast<std::size_t>(slot)];
   if (!entry) return;
@@ -60,6 +67,15 @@ std::vector<BufferPlace> Registry::segments_of(int rank) const {
     if (std::none_of(places.begin(), places.end(), same)) places.push_back(place);
   }
   return places;
+}
+
+SlotSet Registry::slots_of(int rank, std::uint64_t segment) const {
+  SlotSet found;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+    if (slots_[slot] && !slots_[slot]->staged &&
+        slots_[slot]->places[static_cast<std::size_t>(rank)].segment == segment)
+      found.set(slot);
+  return found;
 }
 
 std::vector<std::shared_ptr<ipc::Segment>> Registry::own_segments() const {

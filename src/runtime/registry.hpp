@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,7 +19,10 @@ struct BufferPlace {
   std::uint64_t segment;  ///< id of its segment; 0: the memory cannot be exported
   std::uint64_t segment_bytes;
   std::uint64_t offset_bytes;
+  std::uint64_t by_handle;  ///< 1: a checkpoint of its owner makes it impossible to map again
 };
+
+using SlotSet = std::bitset<LIBRUN_MAX_BUFFERS>;
 
 struct Buffer {
   std::uint64_t id;
@@ -42,6 +46,8 @@ class Registry {
   /// A slot whose buffer holds the whole range, mapped ones before staged ones; -1: none.
   int find_range(const std::byte* address, std::size_t size_bytes) const;
   const Buffer* at(int slot) const;
+  /// Peers cannot map it any more.
+  void make_staged(int slot);
 
   int used() const { return used_; }
   int staged() const { return staged_; }
@@ -49,6 +55,8 @@ class Registry {
 
   /// Segments that hold mapped parts of `rank`, each once, in the order of slots.
   std::vector<BufferPlace> segments_of(int rank) const;
+  /// The slots whose part of `rank` lies in `segment` and is mapped.
+  SlotSet slots_of(int rank, std::uint64_t segment) const;
   /// This rank's own, in the same order.
   std::vector<std::shared_ptr<ipc::Segment>> own_segments() const;
 

@@ -57,6 +57,7 @@ bool is_algo(const std::string& value) {
   return false;
 }
 bool is_device(const std::string& value) { return one_of(value, "auto", "host", "cuda"); }
+bool is_ipc(const std::string& value) { return one_of(value, "auto", "descriptor", "legacy"); }
 bool is_isa(const std::string& value) { return one_of(value, "auto", "avx512", "avx2", "plain"); }
 bool is_spin(const std::string& value) { return one_of(value, "auto", "spin", "yield"); }
 bool is_level(const std::string& value) {
@@ -88,6 +89,11 @@ constexpr std::array kRows = {
                "Shared memory of each rank. Binary suffixes K, M and G. auto: 1M on the host, 64M "
                "on CUDA, which takes 2M at least.",
                is_arena},
+    SettingRow{
+        "LIBRUN_IPC", "auto|descriptor|legacy", "", "auto", "system",
+        "How ranks map each other's GPU memory: by file descriptors, or by the driver's older "
+        "handles. auto takes descriptors where the driver has them.",
+        is_ipc},
     SettingRow{"LIBRUN_SPIN", "auto|spin|yield", "", "auto", "system",
                "How a rank waits: spin for some microseconds, or yield the core at once. auto "
                "yields when ranks share cores.",
@@ -215,6 +221,7 @@ Settings resolve_settings(const librun_config_t& config) {
 
   settings.check = setting_value("LIBRUN_CHECK") == "1";
   settings.selftest = setting_value("LIBRUN_SELFTEST") == "1";
+  settings.ipc = setting_value("LIBRUN_IPC");
   settings.isa = setting_value("LIBRUN_ISA");
   settings.spin = setting_value("LIBRUN_SPIN");
   const std::string faults = setting_value("LIBRUN_FAULT");

@@ -41,6 +41,7 @@ struct Settings {
   std::size_t arena_bytes = 0;  ///< 0: what the device takes
   bool check = false;
   bool selftest = true;
+  std::string ipc = "auto";
   std::string isa = "auto";
   std::string spin = "auto";
 };

@@ -34,6 +34,12 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
     if (capture_)
       throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",
                       "call librun_graph_end first.");
+    try {
+      if (already == LIBRUN_SUSPENDED) drain_or_throw(phases.work_deadline());
+    } catch (const Error& error) {
+      if (error.code() != LIBRUN_REJECTED) throw;
+      throw Rejection(LIBRUN_REJECTED, rank(), who() + ": " + error.text(), error.hint());
+    }
     mine.put(Standing{state(), 0, generation_, registry_.digest()});
   });
   const auto first = ballots[0].get<Standing>();
@@ -57,10 +63,12 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
 /// Active to suspended. When a phase is over, it is over on all ranks.
 void Communicator::take_down(Phases& phases) {
   phases.run("drain", [&](Ballot&) {
-    // Calls that were made before the suspend run to their end; only then the gate closes.
-    if (!device_->drain_all(phases.work_deadline()))
-      throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
+    // Calls that were made before the suspend run to their end; only then the gate closes. A graph
+    // that another thread launched in between has passed it, or is caught by it.
+    drain_or_throw(phases.work_deadline());
     set_gate(kGateClosed);
+    drain_or_throw(phases.work_deadline());
+    if (words_->fatal != 0) throw_outcome();
     // Peers close their links after the last phase: by then nobody may take that for a death.
     monitor_.stop();
     throw_if_failed();
@@ -197,13 +205,16 @@ void Communicator::close() {
   if (answer == Verdict::local || !ipc::mpi_usable()) {
     if (const auto cause = failure_.get())
       tell_late_ranks_once(Request::resume, Error(cause->code, cause->rank, cause->text));
-    return release_local();
+    return release_local(false);
   }
   guarded(Request::close, [&] {
     Phases phases(Request::close, exchange_, watch(), deadline(-1));
     phases.run("agree", [&](Ballot&) {
-      set_gate(kGateClosed);
       drop_capture();
+      // Calls that were made before the close run to their end.
+      drain_or_throw(phases.work_deadline());
+      set_gate(kGateClosed);
+      if (words_->fatal != 0) throw_outcome();
     });
     phases.run("drain", [&](Ballot&) {
       monitor_.stop();
@@ -211,19 +222,45 @@ void Communicator::close() {
     });
     phases.run("unmap", [&](Ballot&) { peers_.close_all(); });
   });
-  release_local();
+  release_local(true);
   exchange_.free();
 }
 
-void Communicator::release_local() noexcept {
+/// Ends what still runs here. @return false when something will not end
+bool Communicator::quiesce() noexcept {
+  constexpr auto kLimit = std::chrono::seconds(2);
+  drop_capture();
   set_gate(kGateClosed);
+  raise_abort();
+  try {
+    return device_->drain_all(std::chrono::steady_clock::now() + kLimit);
+  } catch (const Error&) {
+    return true;  // the device is lost to this process: nothing runs there
+  }
+}
+
+/// For memory that a kernel may still use, or that belongs to the parent of a forked child. What a
+/// leaked member holds keeps the device.
+void Communicator::leak_device_state() noexcept {
+  static_cast<void>(new ipc::PeerTable(std::move(peers_)));
+  static_cast<void>(new DeviceMemory<HostWords>(std::move(words_)));
+  static_cast<void>(new DeviceMemory<ControlBlock>(std::move(control_)));
+  static_cast<void>(new std::vector(std::move(decoys_)));
+  static_cast<void>(arena_.release());
+}
+
+/// @param agreed all ranks have unmapped each other's memory
+void Communicator::release_local(bool agreed) noexcept {
+  const bool quiet = quiesce();
   monitor_.stop();
   replace_links({});
-  peers_.close_all();
-  // The memory itself lives until the last peer has unmapped it; only this rank's view ends.
+  if (quiet) peers_.close_all();
+  // The memory itself lives until the last peer has unmapped it; only this rank's view ends. Where
+  // that is not so, or a kernel still runs, it is left to the end of the process.
+  if (!quiet) leak_device_state();
+  if (device_info_.by_handle && !agreed) static_cast<void>(arena_.release());
   arena_.reset();
   registry_ = Registry{};
-  drop_capture();
   state_.store(LIBRUN_CLOSED);
   refresh_board();
 }
@@ -235,7 +272,7 @@ void Communicator::abandon() noexcept {
   if (state() == LIBRUN_ACTIVE) send_abort(error);
   if (state() == LIBRUN_SUSPENDED && ipc::mpi_usable_on_this_thread())
     tell_late_ranks_once(Request::resume, error);
-  if (state() != LIBRUN_CLOSED || arena_) release_local();
+  if (state() != LIBRUN_CLOSED || arena_) release_local(false);
 }
 
 }  // namespace librun

@@ -171,3 +171,103 @@ TEST_CASE("device memory of cudaMalloc at odd offsets, which differ from rank to
   CHECK_CUDA(cudaFree(memory));
   comm.close();
 }
+
+TEST_CASE("memory of cudaMalloc is registered and mapped, before and after a suspend") {
+  librun::Communicator comm = create(config_of(LIBRUN_ALGO_ZERO_COPY));
+  constexpr std::size_t kCount = 100000;
+  constexpr std::size_t kHalf = kCount * 4;
+  void* memory = nullptr;
+  CHECK_CUDA(cudaMalloc(&memory, 1 << 20));
+  auto* send = static_cast<std::byte*>(memory) + 256;
+  const librun_buffer_t buffer = comm.register_buffer(send, 2 * kHalf);
+  CHECK(comm.stats().staged_slots == 0);
+  CHECK(comm.stats().open_mappings == 2 * static_cast<std::uint64_t>(world() - 1));
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    const Bytes input = make_input(Fill::random, LIBRUN_FLOAT32, kCount, rank(), k);
+    copy_to_device(send, input.data(), input.size());
+    barrier();
+    CHECK_OK(
+        all_reduce_and_wait(comm.get(), send, send + kHalf, kCount, LIBRUN_FLOAT32, LIBRUN_SUM));
+    Bytes result(input.size());
+    copy_from_device(result.data(), send + kHalf, result.size());
+    CHECK(first_difference(
+              LIBRUN_FLOAT32, result.data(),
+              expected_result(Fill::random, LIBRUN_FLOAT32, LIBRUN_SUM, kCount, world(), k)) == "");
+    CHECK(comm.suspend());
+    CHECK(comm.stats().open_mappings == 0);
+    CHECK(comm.resume());
+    CHECK(comm.stats().staged_slots == 0);
+  }
+  comm.unregister_buffer(buffer);
+  comm.close();
+  CHECK_CUDA(cudaFree(memory));
+}
+
+TEST_CASE("pinned and managed memory are staged, on all ranks when on one") {
+  librun::Communicator comm = create();
+  void* memory = nullptr;
+  CHECK_CUDA(rank() == 0 ? cudaMallocManaged(&memory, 1 << 20) : cudaMalloc(&memory, 1 << 20));
+  const librun_buffer_t managed = comm.register_buffer(memory, 1 << 20);
+  DeviceVector<float> pinned(1000);
+  const librun_buffer_t host = comm.register_buffer(pinned.data(), 4000);
+  CHECK(comm.stats().registered_buffers == 2);
+  CHECK(comm.stats().staged_slots == 2);
+  CHECK(sum_difference(comm, 1) == "");
+  comm.unregister_buffer(managed);
+  comm.unregister_buffer(host);
+  comm.close();
+  CHECK_CUDA(cudaFree(memory));
+}
+
+TEST_CASE("close, suspend and free wait for what was launched before") {
+  constexpr std::size_t kCount = std::size_t{4} << 20;
+  for (std::uint64_t k = 0; k < 6; ++k) {
+    librun::Communicator comm = create();
+    GuardedBuffer send(kCount * 4, 0);
+    GuardedBuffer recv(kCount * 4, 0);
+    send.assign(make_input(Fill::pattern, LIBRUN_FLOAT32, kCount, rank(), k));
+    const Stream stream;
+    for (int call = 0; call < 3; ++call)
+      CHECK_OK(librun_all_reduce(comm.get(), send.data(), recv.data(), kCount, LIBRUN_FLOAT32,
+                                 LIBRUN_SUM, stream.get()));
+    if (k % 2 == 0) CHECK(comm.suspend());
+    CHECK_OK(librun_comm_close(comm.get()));
+    CHECK(first_difference(LIBRUN_FLOAT32, recv.fetch(),
+                           expected_result(Fill::pattern, LIBRUN_FLOAT32, LIBRUN_SUM, kCount,
+                                           world(), k)) == "");
+  }
+}
+
+TEST_CASE("an error that the program left behind is not taken for a launch's") {
+  librun::Communicator comm = create();
+  void* nothing = nullptr;
+  CHECK(cudaMalloc(&nothing, std::size_t{1} << 60) != cudaSuccess);
+  CHECK(sum_difference(comm, 3) == "");
+  static_cast<void>(cudaGetLastError());
+  comm.close();
+}
+
+TEST_CASE("a call that a rank never makes is told after a suspended replay too, and stays told") {
+  if (world() == 1) return;  // nobody to wait for
+  const ScopedEnv env{{"LIBRUN_CALL_TIMEOUT_MS", "300"}};
+  librun::Communicator comm = create();
+  NativeGraph graph(comm, 256);
+  CHECK(graph.replay(1) == "");
+  CHECK(comm.suspend());
+  CHECK_CUDA(graph.launch());
+  CHECK_CUDA(graph.wait_natively());
+  CHECK(comm.resume());
+  DeviceVector<float> data(1000, 1);
+  if (rank() != 0) {
+    CHECK_OK(librun_all_reduce(comm.get(), data.data(), data.data(), data.size(), LIBRUN_FLOAT32,
+                               LIBRUN_SUM, nullptr));
+    CHECK_CUDA(cudaStreamSynchronize(nullptr));
+    CHECK(librun_check(comm.get()) != LIBRUN_OK);
+    INFO(last_error());
+    CHECK(contains(last_error(), "rank 0 did not come"));
+    CHECK(librun_all_reduce(comm.get(), data.data(), data.data(), data.size(), LIBRUN_FLOAT32,
+                            LIBRUN_SUM, nullptr) == LIBRUN_FAILED);
+  }
+  barrier();
+  CHECK_OK(librun_comm_close(comm.get()));
+}

@@ -53,7 +53,8 @@ TEST_CASE("create fails alike on all ranks, in whatever phase") {
     CHECK(handle == nullptr);
   }
   CHECK(process_holdings().shared_segments == before.shared_segments);
-  CHECK(process_holdings().threads == before.threads);
+  // The driver of a GPU has threads of its own, which come and go.
+  if (!on_cuda()) CHECK(process_holdings().threads == before.threads);
   librun::Communicator comm = create();
   CHECK(sum_difference(comm, 1) == "");
   CHECK_OK(librun_comm_close(comm.get()));

@@ -211,6 +211,58 @@ TEST_CASE("a graph over registered memory replays after resume and after unregis
   CHECK_OK(librun_comm_close(comm.get()));
 }
 
+TEST_CASE("a graph whose buffer was unregistered keeps off the buffer that has its slot now") {
+  librun::Communicator comm = create(config_of(LIBRUN_ALGO_ZERO_COPY));
+  constexpr std::size_t kCount = 20000;
+  constexpr std::size_t kBytes = kCount * 8;
+  std::byte* first = allocate(comm, kBytes);
+  std::byte* second = allocate(comm, kBytes);
+  const librun_buffer_t of_first = comm.register_buffer(first, kBytes);
+  const Stream stream;
+  comm.begin_graph(stream.get());
+  comm.all_reduce(first, first + kCount * 4, kCount, LIBRUN_FLOAT32, LIBRUN_SUM, stream.get());
+  librun::Graph graph = comm.end_graph(stream.get());
+  comm.unregister_buffer(of_first);
+  const librun_buffer_t of_second = comm.register_buffer(second, kBytes);
+
+  const Bytes input = make_input(Fill::pattern, LIBRUN_FLOAT32, kCount, rank(), 5);
+  const Bytes other(kBytes, std::byte{0x11});
+  copy_to_device(first, input.data(), input.size());
+  copy_to_device(second, other.data(), other.size());
+  barrier();
+  launch_and_wait(comm, graph, stream.get());
+  barrier();
+  Bytes result(kBytes);
+  copy_from_device(result.data(), first + kCount * 4, input.size());
+  CHECK(first_difference(
+            LIBRUN_FLOAT32, result.data(),
+            expected_result(Fill::pattern, LIBRUN_FLOAT32, LIBRUN_SUM, kCount, world(), 5)) == "");
+  copy_from_device(result.data(), second, kBytes);
+  CHECK(result == other);
+  comm.unregister_buffer(of_second);
+  CHECK_OK(librun_free(comm.get(), first));
+  CHECK_OK(librun_free(comm.get(), second));
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
+TEST_CASE("two buffers of one allocation: after a resume either may go first") {
+  librun::Communicator comm = create(config_of(LIBRUN_ALGO_ZERO_COPY));
+  constexpr std::size_t kSliceBytes = 64 << 10;
+  std::byte* memory = allocate(comm, 2 * kSliceBytes);
+  const librun_buffer_t first = comm.register_buffer(memory, kSliceBytes);
+  const librun_buffer_t second = comm.register_buffer(memory + kSliceBytes, kSliceBytes);
+  CHECK(comm.suspend());
+  CHECK(comm.resume());
+  comm.unregister_buffer(first);
+  CHECK(comm.stats().open_mappings == 2 * peers());
+  std::byte* send = memory + kSliceBytes;
+  CHECK(sum_in(comm.get(), send, send + kSliceBytes / 2, kSliceBytes / 8, 7) == "");
+  comm.unregister_buffer(second);
+  CHECK(comm.stats().open_mappings == peers());
+  CHECK_OK(librun_free(comm.get(), memory));
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
 TEST_CASE("slots are returned, and a full table says so") {
   librun::Communicator comm = create();
   std::byte* memory = allocate(comm, 4096);

@@ -37,15 +37,15 @@ struct Pair {
 
 TEST_CASE("a descriptor arrives as the same file") {
   Pair pair;
-  const UniqueFd file(::memfd_create("test", MFD_CLOEXEC));
-  pair.zero.send_descriptor(42, 4096, file.get());
+  const Exported file{UniqueFd(::memfd_create("test", MFD_CLOEXEC)), {}};
+  pair.zero.send_segment(42, 4096, file);
   // Looking for a death meanwhile must not swallow it.
   if (GENERATE(true, false)) CHECK(!pair.one.poll(0));
-  const Packet packet = pair.one.receive_descriptor(0, steady_clock::now());
+  const Packet packet = pair.one.receive_segment(0, steady_clock::now());
   CHECK(packet.message.segment == 42);
   struct stat sent {};
   struct stat got {};
-  ::fstat(file.get(), &sent);
+  ::fstat(file.fd.get(), &sent);
   ::fstat(packet.fd.get(), &got);
   CHECK(sent.st_ino == got.st_ino);
 }
@@ -89,11 +89,11 @@ TEST_CASE("an abort tells who was first, also when the link closes behind it") {
 
 TEST_CASE("waiting for a descriptor ends at the deadline, or when the peer goes") {
   Pair pair;
-  CHECK_THROWS_AS(
-      pair.one.receive_descriptor(0, steady_clock::now() + std::chrono::milliseconds(20)), Error);
+  CHECK_THROWS_AS(pair.one.receive_segment(0, steady_clock::now() + std::chrono::milliseconds(20)),
+                  Error);
   pair.zero.close();
   try {
-    pair.one.receive_descriptor(0, steady_clock::now() + std::chrono::seconds(5));
+    pair.one.receive_segment(0, steady_clock::now() + std::chrono::seconds(5));
     FAIL("the peer is gone");
   } catch (const Error& error) {
     CHECK(error.code() == LIBRUN_PEER_LOST);

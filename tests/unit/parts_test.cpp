@@ -20,7 +20,7 @@ namespace {
 std::shared_ptr<Device> host() { return make_host_device("auto"); }
 
 Buffer buffer_of(std::uint64_t id, std::byte* address, std::size_t size_bytes, bool staged) {
-  return {id, address, size_bytes, nullptr, {{staged ? 0u : 7u, 4096, 0}}, staged};
+  return {id, address, size_bytes, nullptr, {{staged ? 0u : 7u, 4096, 0, 0}}, staged};
 }
 
 cpu_set_t cores_of(std::initializer_list<int> list) {
@@ -87,8 +87,8 @@ TEST_CASE("a peer segment is mapped once for all its users, and moves with its o
   const auto device = host();
   ipc::Segment segment(device, 5, 4096);
   ipc::PeerTable table;
-  std::byte* const mapped = table.acquire(device, 1, 5, segment.export_descriptor().get(), 4096);
-  CHECK(table.acquire(device, 1, 5, segment.export_descriptor().get(), 4096) == mapped);
+  std::byte* const mapped = table.acquire(device, 1, 5, segment.export_memory(), 4096);
+  CHECK(table.acquire(device, 1, 5, segment.export_memory(), 4096) == mapped);
   segment.data()[9] = std::byte{7};
   CHECK(mapped[9] == std::byte{7});
   ipc::PeerTable moved = std::move(table);

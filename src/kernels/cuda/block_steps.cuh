@@ -40,7 +40,7 @@ class BlockSteps {
   __device__ const ControlBlock& control() const { return state_.control; }
   __device__ std::uint32_t epoch() const { return step_; }
 
-  __device__ void begin() { ++step_; }
+  __device__ void begin() { step_ = next(step_); }
 
   /// Line `index` that `source` writes in the arena of `owner` in this step.
   __device__ std::byte* line(int owner, int source, std::uint32_t index) const {
@@ -87,9 +87,11 @@ class BlockSteps {
     const int peer = static_cast<int>(threadIdx.x);
     if (peer < world() && peer != rank()) {
       store_release(flag(peer, rank()), step_);
-      // A fast peer may be one step further already.
+      // A fast peer may be one step further already, and never two: it would need this step's flag.
+      // Steps without flags come in between, so that "later" means nothing here.
       failed = !wait(peer, [&] {
-        return static_cast<std::int32_t>(load_acquire(flag(rank(), peer)) - step_) >= 0;
+        const std::uint32_t theirs = load_acquire(flag(rank(), peer));
+        return theirs == step_ || theirs == next(step_);
       });
     }
     return end(failed);
@@ -107,10 +109,10 @@ class BlockSteps {
   __device__ bool report(Outcome outcome, int peer) {
     if (atomicExch(&state_.failed, 1u) != 0) return false;
     HostWords& words = *state_.control.words;
-    words.rank = static_cast<std::uint32_t>(peer);
-    words.step = step_;
+    words.fatal_rank = static_cast<std::uint32_t>(peer);
+    words.fatal_step = step_;
     fence_system();
-    words.outcome = static_cast<std::uint32_t>(outcome);
+    words.fatal = static_cast<std::uint32_t>(outcome);
     // What is queued behind this launch must not wait once more.
     state_.control.gate = kGateClosed;
     fence_system();
@@ -118,6 +120,12 @@ class BlockSteps {
   }
 
  private:
+  /// Steps wrap past 0, which lines and flags hold at first, and past 1, so that parities
+  /// alternate. A line that nobody writes for exactly 2^32 - 2 steps would pass for new; the
+  /// smallest takes hours.
+  __device__ static std::uint32_t next(std::uint32_t step) {
+    return step == 0xffffffffu ? 2 : step + 1;
+  }
   __device__ std::uint32_t parity() const { return step_ & 1; }
   __device__ std::uint64_t place(int source) const {
     return static_cast<std::uint64_t>(source) * layout().max_blocks + blockIdx.x;

@@ -56,11 +56,12 @@ class CudaGraph final : public CapturedLaunches {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int ordinal)
+  CudaDevice(int ordinal, bool legacy)
       : ordinal_(ordinal),
         guard_for_construction_(std::make_unique<DeviceGuard>(ordinal)),
         name_(device_name(ordinal)),
-        memory_(ordinal),
+        legacy_(legacy),
+        memory_(ordinal, legacy),
         stream_(make_stream()),
         order_(std::make_shared<StreamOrder>()) {
     state_ = reinterpret_cast<DeviceState*>(memory_.commit_local(sizeof(DeviceState)));
@@ -77,9 +78,13 @@ class CudaDevice final : public Device {
   }
 
   DeviceInfo info() const override {
-    return {LIBRUN_DEVICE_CUDA,    name_,
-            device_uuid(ordinal_), false,
-            cuda::kMaxWorld,       kDefaultArenaBytes,
+    return {LIBRUN_DEVICE_CUDA,
+            name_,
+            device_uuid(ordinal_),
+            legacy_,
+            false,
+            cuda::kMaxWorld,
+            kDefaultArenaBytes,
             cuda::kMinArenaBytes};
   }
   void check_peer(const std::string& id) const override { check_reach(ordinal_, id); }
@@ -106,8 +111,12 @@ class CudaDevice final : public Device {
     check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
     return committed;
   }
-  UniqueFd export_descriptor(std::byte* address) override {
-    return memory_.export_descriptor(address);
+  Exported export_memory(std::byte* address) override {
+    const DeviceGuard guard(ordinal_);
+    return memory_.export_memory(address);
+  }
+  std::optional<Allocation> find_allocation(const void* address) const override {
+    return find_user_allocation(address, ordinal_);
   }
   int release(std::byte* address, std::size_t /*size_bytes*/, bool keep_address) noexcept override {
     if (address == reinterpret_cast<std::byte*>(control_.get())) {
@@ -119,9 +128,10 @@ class CudaDevice final : public Device {
     return memory_.release(address, keep_address);
   }
 
-  std::byte* map(int fd, std::size_t size_bytes) override {
+  std::byte* map(const Exported& exported, std::size_t size_bytes) override {
     const DeviceGuard guard(ordinal_);
-    return memory_.map(fd, size_bytes);
+    const CaptureGuard capture_guard;
+    return memory_.map(exported, size_bytes);
   }
   int unmap(std::byte* address, std::size_t /*size_bytes*/) noexcept override {
     const DeviceGuard guard(ordinal_);
@@ -139,8 +149,11 @@ class CudaDevice final : public Device {
   void publish(const ControlBlock& control) override {
     const DeviceGuard guard(ordinal_);
     const CaptureGuard capture_guard;
-    check(cudaMemcpyAsync(&state_->control, &control, sizeof(control), cudaMemcpyHostToDevice,
-                          stream_.get()),
+    // Not the gate: a launch may have closed it.
+    constexpr std::size_t kFirst = offsetof(ControlBlock, rank);
+    check(cudaMemcpyAsync(reinterpret_cast<std::byte*>(&state_->control) + kFirst,
+                          reinterpret_cast<const std::byte*>(&control) + kFirst,
+                          sizeof(control) - kFirst, cudaMemcpyHostToDevice, stream_.get()),
           "cudaMemcpyAsync");
     if (!published_ || control.generation != generation_) {
       constexpr std::size_t kBegin = offsetof(DeviceState, step);
@@ -168,7 +181,12 @@ class CudaDevice final : public Device {
       fault::at("before_publish", static_cast<int>(args.control->rank));
     const cudaStream_t on = capturing_ && !stream ? capture_stream_.get() : as_stream(stream);
     order_->enter(on);
-    run(args, on);
+    try {
+      run(args, on);
+    } catch (const Error&) {
+      order_->leave(on);  // an announcement may be on its way
+      throw;
+    }
     order_->leave(on);
   }
 
@@ -194,13 +212,15 @@ class CudaDevice final : public Device {
     const DeviceGuard guard(ordinal_);
     const CaptureGuard capture_guard;
     constexpr int kYields = 2000;
+    // A query would spoil a capture.
+    cudaStreamCaptureStatus capture{};
+    const bool known = cudaStreamIsCapturing(as_stream(stream), &capture) == cudaSuccess;
+    if (!known) static_cast<void>(cudaGetLastError());
+    if (!known || capture != cudaStreamCaptureStatusNone)
+      throw Error(LIBRUN_INVALID_STATE, -1, "the stream is being captured.",
+                  "end the capture and launch its graph first.");
     for (int polls = 0;; ++polls) {
       const cudaError_t state = cudaStreamQuery(as_stream(stream));
-      if (state == cudaErrorStreamCaptureUnsupported || state == cudaErrorStreamCaptureImplicit) {
-        static_cast<void>(cudaGetLastError());
-        throw Error(LIBRUN_INVALID_STATE, -1, "the stream is being captured.",
-                    "end the capture and launch its graph first.");
-      }
       if (state != cudaErrorNotReady) {
         check(state, "a kernel", "the device is lost to this process.");
         return true;
@@ -234,7 +254,12 @@ class CudaDevice final : public Device {
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (done.wait_until(deadline) != std::future_status::ready) return false;
-    check(done.get(), "a kernel", "the device is lost to this process.");
+    const cudaError_t state = done.get();
+    if (state == cudaErrorStreamCaptureUnsupported || state == cudaErrorStreamCaptureImplicit ||
+        state == cudaErrorStreamCaptureInvalidated)
+      throw Error(LIBRUN_REJECTED, -1, "a stream of this process is being captured.",
+                  "end the capture first.");
+    check(state, "a kernel", "the device is lost to this process.");
     return true;
   }
 
@@ -243,7 +268,7 @@ class CudaDevice final : public Device {
     // The legacy stream cannot be captured: a stream of our own stands in for it.
     if (!stream && !capture_stream_) capture_stream_ = make_stream();
     check(cudaStreamBeginCapture(stream ? as_stream(stream) : capture_stream_.get(),
-                                 cudaStreamCaptureModeThreadLocal),
+                                 cudaStreamCaptureModeRelaxed),
           "cudaStreamBeginCapture");
     capturing_ = true;
     return true;
@@ -299,6 +324,7 @@ class CudaDevice final : public Device {
   int ordinal_;
   std::unique_ptr<DeviceGuard> guard_for_construction_;
   std::string name_;
+  bool legacy_;
   DeviceMemoryPool memory_;
   UniqueStream stream_;  ///< for what librun does itself
   std::shared_ptr<StreamOrder> order_;
@@ -312,7 +338,7 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device(int ordinal) {
+std::unique_ptr<Device> make_cuda_device(int ordinal, const std::string& ipc) {
   int n_devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&n_devices);
   if (error != cudaSuccess || n_devices == 0) {
@@ -328,7 +354,13 @@ std::unique_ptr<Device> make_cuda_device(int ordinal) {
                 "CUDA device " + std::to_string(ordinal) + " does not exist: there are " +
                     std::to_string(n_devices) + ".",
                 "set librun_config_t.cuda_device to -1 for the current one.");
-  return std::make_unique<CudaDevice>(ordinal);
+  const bool descriptors = has_descriptors(ordinal);
+  if (ipc == "descriptor" && !descriptors)
+    throw Error(LIBRUN_UNSUPPORTED, -1,
+                "LIBRUN_IPC=descriptor: the driver exports no file descriptors on CUDA device " +
+                    std::to_string(ordinal) + ".",
+                "use LIBRUN_IPC=auto.");
+  return std::make_unique<CudaDevice>(ordinal, ipc == "legacy" || !descriptors);
 }
 
 }  // namespace librun

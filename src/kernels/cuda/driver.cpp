@@ -29,6 +29,8 @@ Driver load_all() {
   load("cuGetErrorString", table.get_error_string);
   load("cuDeviceGet", table.device_get);
   load("cuDeviceGetUuid", table.device_get_uuid);
+  load("cuDeviceGetAttribute", table.device_get_attribute);
+  load("cuPointerGetAttribute", table.pointer_get_attribute);
   load("cuMemGetAllocationGranularity", table.mem_get_allocation_granularity);
   load("cuMemAddressReserve", table.mem_address_reserve);
   load("cuMemAddressFree", table.mem_address_free);

@@ -14,6 +14,8 @@ struct Driver {
   decltype(&cuGetErrorString) get_error_string;
   decltype(&cuDeviceGet) device_get;
   decltype(&cuDeviceGetUuid) device_get_uuid;
+  decltype(&cuDeviceGetAttribute) device_get_attribute;
+  decltype(&cuPointerGetAttribute) pointer_get_attribute;
   decltype(&cuMemGetAllocationGranularity) mem_get_allocation_granularity;
   decltype(&cuMemAddressReserve) mem_address_reserve;
   decltype(&cuMemAddressFree) mem_address_free;

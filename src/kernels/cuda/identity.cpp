@@ -32,6 +32,16 @@ std::string device_name(int ordinal) {
   return properties.name;
 }
 
+bool has_descriptors(int ordinal) {
+  CUdevice device{};
+  int supported = 0;
+  return driver().device_get(&device, ordinal) == CUDA_SUCCESS &&
+         driver().device_get_attribute(
+             &supported, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, device) ==
+             CUDA_SUCCESS &&
+         supported != 0;
+}
+
 void check_reach(int ordinal, const std::string& uuid) {
   int n_devices = 0;
   check(cudaGetDeviceCount(&n_devices), "cudaGetDeviceCount");

@@ -2,6 +2,7 @@
 // one_shot, two_shot and zero_copy: whole vectors into the peers' arenas, a flag for each block.
 #include "kernels/cuda/block_steps.cuh"
 #include "kernels/cuda/dispatch.cuh"
+#include "kernels/cuda/start.cuh"
 #include "kernels/cuda/vectors.cuh"
 
 namespace librun::cuda {
@@ -94,8 +95,8 @@ class Chunked {
     bool all_recv = true;
     for (int peer = 0; peer < world(); ++peer) {
       const Announcement& call = args_.state->announced[peer];
-      const std::byte* from = resolve(call.send_slot, call.send_offset, peer);
-      const std::byte* to = resolve(call.recv_slot, call.recv_offset, peer);
+      const std::byte* from = resolve(call.send_slot, call.send_number, call.send_offset, peer);
+      const std::byte* to = resolve(call.recv_slot, call.recv_number, call.recv_offset, peer);
       all_send = all_send && from;
       all_recv = all_recv && to;
     }
@@ -168,21 +169,24 @@ class Chunked {
     }
   }
 
-  /// Where a rank's buffer is mapped here; null when its slot is staged, gone or too short.
-  __device__ const std::byte* resolve(int slot, std::uint64_t offset, int peer) const {
+  /// Where a rank's buffer is mapped here; null when its slot is staged, too short, or not the
+  /// buffer's any more.
+  __device__ const std::byte* resolve(int slot, unsigned number, std::uint64_t offset,
+                                      int peer) const {
     if (slot < 0 || slot >= LIBRUN_MAX_BUFFERS) return nullptr;
     const Slot& row = steps_.control().slots[slot];
-    if (!row.live || row.staged || offset > row.size_bytes || size_ > row.size_bytes - offset)
+    if (!row.live || row.staged || row.number != number || offset > row.size_bytes ||
+        size_ > row.size_bytes - offset)
       return nullptr;
     return row.base[peer] + offset;
   }
   __device__ UserRange<T> input_of(int peer) const {
     const Announcement& call = args_.state->announced[peer];
-    return {resolve(call.send_slot, call.send_offset, peer), size_};
+    return {resolve(call.send_slot, call.send_number, call.send_offset, peer), size_};
   }
   __device__ UserRange<T> output_of(int peer) const {
     const Announcement& call = args_.state->announced[peer];
-    return {resolve(call.recv_slot, call.recv_offset, peer), size_};
+    return {resolve(call.recv_slot, call.recv_number, call.recv_offset, peer), size_};
   }
 
   // Each rank reduces its slice of the whole and writes it to every output. In place is safe: only
@@ -245,8 +249,7 @@ __global__ void __launch_bounds__(kThreads) chunked(const KernelArgs args) {
 
 cudaError_t launch_chunked(const KernelArgs& args, const Shape& shape, cudaStream_t stream) {
   return with_variant(shape.dtype, args.op, shape.world, [&](auto variant) {
-    chunked<decltype(variant)><<<shape.n_blocks, kThreads, 0, stream>>>(args);
-    return cudaGetLastError();
+    return start(chunked<decltype(variant)>, shape.n_blocks, kThreads, stream, args);
   });
 }
 

@@ -2,6 +2,7 @@
 // ll: one-shot push, the epoch inside the data. No flag, no fence, no barrier between ranks.
 #include "kernels/cuda/block_steps.cuh"
 #include "kernels/cuda/dispatch.cuh"
+#include "kernels/cuda/start.cuh"
 
 namespace librun::cuda {
 namespace {
@@ -101,8 +102,7 @@ __global__ void __launch_bounds__(kThreads) ll(const KernelArgs args) {
 
 cudaError_t launch_ll(const KernelArgs& args, const Shape& shape, cudaStream_t stream) {
   return with_variant(shape.dtype, args.op, shape.world, [&](auto variant) {
-    ll<decltype(variant)><<<shape.n_blocks, kThreads, 0, stream>>>(args);
-    return cudaGetLastError();
+    return start(ll<decltype(variant)>, shape.n_blocks, kThreads, stream, args);
   });
 }
 

@@ -2,6 +2,7 @@
 // The kernels beside the algorithms: announcements, the halves of stepped, copies, the proof.
 #include "kernels/cuda/block_steps.cuh"
 #include "kernels/cuda/dispatch.cuh"
+#include "kernels/cuda/start.cuh"
 #include "kernels/cuda/vectors.cuh"
 
 namespace librun::cuda {
@@ -159,35 +160,30 @@ std::uint32_t blocks_for(std::uint64_t size_bytes) {
 
 cudaError_t launch_announce(DeviceState* state, const Announcement& mine, bool compare,
                             cudaStream_t stream) {
-  announce<<<1, kThreads, 0, stream>>>(state, mine, compare);
-  return cudaGetLastError();
+  return start(announce, 1, kThreads, stream, state, mine, compare);
 }
 
 cudaError_t launch_copy(const KernelArgs& args, std::uint64_t size_bytes, cudaStream_t stream) {
-  copy<<<blocks_for(size_bytes), kThreads, 0, stream>>>(args, size_bytes);
-  return cudaGetLastError();
+  return start(copy, blocks_for(size_bytes), kThreads, stream, args, size_bytes);
 }
 
 cudaError_t launch_stage_publish(const KernelArgs& args, std::uint64_t size_bytes,
                                  cudaStream_t stream) {
-  stage_publish<<<blocks_for(size_bytes), kThreads, 0, stream>>>(args, size_bytes);
-  return cudaGetLastError();
+  return start(stage_publish, blocks_for(size_bytes), kThreads, stream, args, size_bytes);
 }
 
 cudaError_t launch_stage_reduce(const KernelArgs& args, const Shape& shape, cudaStream_t stream) {
   return with_variant(shape.dtype, args.op, 0, [&](auto variant) {
     using V = decltype(variant);
     const std::uint64_t size_bytes = args.count * sizeof(typename V::Type);
-    stage_reduce<V><<<blocks_for(size_bytes), kThreads, 0, stream>>>(args);
-    return cudaGetLastError();
+    return start(stage_reduce<V>, blocks_for(size_bytes), kThreads, stream, args);
   });
 }
 
 cudaError_t launch_probe(const ProbeItem* items, int n_items, int rank, cudaStream_t stream) {
   constexpr int kProbeThreads = 64;
-  probe<<<(n_items + kProbeThreads - 1) / kProbeThreads, kProbeThreads, 0, stream>>>(items, n_items,
-                                                                                     rank);
-  return cudaGetLastError();
+  return start(probe, (n_items + kProbeThreads - 1) / kProbeThreads, kProbeThreads, stream, items,
+               n_items, rank);
 }
 
 }  // namespace librun::cuda

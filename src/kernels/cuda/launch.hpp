@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launchers: from run-time types to kernels. Each returns what cudaGetLastError says.
+// The launchers: from run-time types to kernels. Each returns what its own launch said.
 #pragma once
 
 #include <cuda_runtime_api.h>

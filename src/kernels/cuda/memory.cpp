@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/memory.hpp"
 
+#include <cstring>
 #include <string>
 
 #include "kernels/cuda/driver.hpp"
@@ -19,7 +20,8 @@ constexpr const char* kFreeMemory = "free device memory, or set LIBRUN_ARENA_BYT
 
 }  // namespace
 
-DeviceMemoryPool::DeviceMemoryPool(int ordinal) : ordinal_(ordinal) {
+DeviceMemoryPool::DeviceMemoryPool(int ordinal, bool legacy) : ordinal_(ordinal), legacy_(legacy) {
+  if (legacy_) return;
   properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties_.location.id = ordinal;
@@ -30,6 +32,7 @@ DeviceMemoryPool::DeviceMemoryPool(int ordinal) : ordinal_(ordinal) {
 }
 
 void DeviceMemoryPool::clear() noexcept {
+  const std::lock_guard lock(mutex_);
   while (!blocks_.empty()) {
     std::byte* const address = blocks_.begin()->first;
     release(address, false);
@@ -58,6 +61,8 @@ void DeviceMemoryPool::map_range(std::byte* address, std::size_t size_bytes,
 }
 
 std::byte* DeviceMemoryPool::commit_exportable(std::byte* address, std::size_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (legacy_) return commit_local(size_bytes);
   const std::size_t bytes = rounded(size_bytes);
   CUmemGenericAllocationHandle handle{};
   check_driver(driver().mem_create(&handle, bytes, &properties_, 0), "cuMemCreate",
@@ -80,16 +85,43 @@ std::byte* DeviceMemoryPool::commit_exportable(std::byte* address, std::size_t s
   return address;
 }
 
-UniqueFd DeviceMemoryPool::export_descriptor(std::byte* address) const {
+Exported DeviceMemoryPool::export_memory(std::byte* address) const {
+  const std::lock_guard lock(mutex_);
+  Exported exported;
+  const auto block = blocks_.find(address);
+  if (block == blocks_.end() || block->second.kind != Kind::range) {
+    cudaIpcMemHandle_t handle{};
+    static_assert(sizeof(handle) == sizeof(exported.handle));
+    check(cudaIpcGetMemHandle(&handle, address), "cudaIpcGetMemHandle");
+    std::memcpy(exported.handle.data(), &handle, sizeof(handle));
+    return exported;
+  }
   int fd = -1;
-  check_driver(driver().mem_export_to_shareable_handle(&fd, blocks_.at(address).handle,
+  check_driver(driver().mem_export_to_shareable_handle(&fd, block->second.handle,
                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
                "cuMemExportToShareableHandle", "cannot export device memory",
                "check the limit of open files (ulimit -n).");
-  return UniqueFd(fd);
+  exported.fd = UniqueFd(fd);
+  return exported;
 }
 
-std::byte* DeviceMemoryPool::map(int fd, std::size_t size_bytes) {
+std::byte* DeviceMemoryPool::map(const Exported& exported, std::size_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  return exported.fd ? map_descriptor(exported.fd.get(), size_bytes)
+                     : open_handle(exported, size_bytes);
+}
+
+std::byte* DeviceMemoryPool::open_handle(const Exported& exported, std::size_t size_bytes) {
+  cudaIpcMemHandle_t handle{};
+  std::memcpy(&handle, exported.handle.data(), sizeof(handle));
+  void* address = nullptr;
+  check(cudaIpcOpenMemHandle(&address, handle, cudaIpcMemLazyEnablePeerAccess),
+        "cudaIpcOpenMemHandle", "the GPUs need peer access to each other: see car_info.");
+  blocks_[static_cast<std::byte*>(address)] = {Kind::opened, size_bytes, 0};
+  return static_cast<std::byte*>(address);
+}
+
+std::byte* DeviceMemoryPool::map_descriptor(int fd, std::size_t size_bytes) {
   const std::size_t bytes = rounded(size_bytes);
   CUmemGenericAllocationHandle handle{};
   void* const os_handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
@@ -112,6 +144,7 @@ std::byte* DeviceMemoryPool::map(int fd, std::size_t size_bytes) {
 }
 
 std::byte* DeviceMemoryPool::commit_local(std::size_t size_bytes) {
+  const std::lock_guard lock(mutex_);
   void* address = nullptr;
   check(cudaMalloc(&address, size_bytes), "cudaMalloc", kFreeMemory);
   blocks_[static_cast<std::byte*>(address)] = {Kind::local, size_bytes, 0};
@@ -119,6 +152,7 @@ std::byte* DeviceMemoryPool::commit_local(std::size_t size_bytes) {
 }
 
 std::byte* DeviceMemoryPool::commit_pinned(std::size_t size_bytes) {
+  const std::lock_guard lock(mutex_);
   void* address = nullptr;
   check(cudaHostAlloc(&address, size_bytes, cudaHostAllocMapped | cudaHostAllocPortable),
         "cudaHostAlloc", "check the limit of locked memory (ulimit -l).");
@@ -127,13 +161,15 @@ std::byte* DeviceMemoryPool::commit_pinned(std::size_t size_bytes) {
 }
 
 int DeviceMemoryPool::release(std::byte* address, bool keep_address) noexcept {
+  const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return 0;
   Block& block = found->second;
   if (block.kind != Kind::range) {
-    const cudaError_t error = block.kind == Kind::local ? cudaFree(address) : cudaFreeHost(address);
+    const Kind kind = block.kind;
     blocks_.erase(found);
-    return error;
+    if (kind == Kind::opened) return cudaIpcCloseMemHandle(address);
+    return kind == Kind::local ? cudaFree(address) : cudaFreeHost(address);
   }
   if (block.handle) {
     if (const CUresult result = driver().mem_unmap(as_driver(address), block.size_bytes))
@@ -146,6 +182,27 @@ int DeviceMemoryPool::release(std::byte* address, bool keep_address) noexcept {
   const CUresult result = driver().mem_address_free(as_driver(address), block.size_bytes);
   blocks_.erase(found);
   return result;
+}
+
+std::optional<Allocation> find_user_allocation(const void* address, int ordinal) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return std::nullopt;
+  }
+  if (attributes.type != cudaMemoryTypeDevice || attributes.device != ordinal) return std::nullopt;
+  const auto at = reinterpret_cast<CUdeviceptr>(address);
+  int has_handle = 0;
+  CUdeviceptr base = 0;
+  std::size_t size_bytes = 0;
+  const auto ask = [&](void* answer, CUpointer_attribute attribute) {
+    return driver().pointer_get_attribute(answer, attribute, at) == CUDA_SUCCESS;
+  };
+  if (!ask(&has_handle, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) || !has_handle ||
+      !ask(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) ||
+      !ask(&size_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE))
+    return std::nullopt;
+  return Allocation{as_bytes(base), size_bytes};
 }
 
 }  // namespace librun::cuda

@@ -25,8 +25,13 @@ inline void check(cudaError_t error, const char* call, const char* hint = "") {
 class DeviceGuard {
  public:
   explicit DeviceGuard(int ordinal) {
-    if (cudaGetDevice(&before_) != cudaSuccess || before_ == ordinal) return;
-    changed_ = cudaSetDevice(ordinal) == cudaSuccess;
+    if (cudaGetDevice(&before_) != cudaSuccess) return;
+    // A fresh thread may name the device without having its context.
+    static thread_local int bound = -1;
+    if (before_ == ordinal && bound == ordinal) return;
+    if (cudaSetDevice(ordinal) != cudaSuccess) return;
+    bound = ordinal;
+    changed_ = before_ != ordinal;
   }
   ~DeviceGuard() {
     if (changed_) cudaSetDevice(before_);

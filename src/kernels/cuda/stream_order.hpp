@@ -16,17 +16,17 @@ class StreamOrder {
     last_ = UniqueEvent(event);
   }
 
-  /// Before a launch on `stream`: waits for the last one when that was elsewhere.
+  /// Before a launch on `stream`: waits for the last one. Equal handles need not be one stream:
+  /// cudaStreamPerThread is another in each thread, and a destroyed one's handle is used again.
   void enter(cudaStream_t stream) {
     captured_ = is_captured(stream);
-    if (!captured_ && any_ && stream != stream_)
+    if (!captured_ && any_)
       check(cudaStreamWaitEvent(stream, last_.get(), 0), "cudaStreamWaitEvent");
   }
   /// After it.
   void leave(cudaStream_t stream) {
     if (captured_) return;
     check(cudaEventRecord(last_.get(), stream), "cudaEventRecord");
-    stream_ = stream;
     any_ = true;
   }
 
@@ -40,7 +40,6 @@ class StreamOrder {
   }
 
   UniqueEvent last_;
-  cudaStream_t stream_ = nullptr;
   bool any_ = false;
   bool captured_ = false;
 };

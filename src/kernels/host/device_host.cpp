@@ -31,7 +31,7 @@ class HostDevice final : public Device {
   explicit HostDevice(const std::string& isa) : reduce_(host::select_reduce_table(isa)) {}
 
   DeviceInfo info() const override {
-    return {LIBRUN_DEVICE_HOST,   "host",        "host", true, LIBRUN_MAX_WORLD,
+    return {LIBRUN_DEVICE_HOST,   "host",        "host", false, true, LIBRUN_MAX_WORLD,
             std::size_t{1} << 20, kMinArenaBytes};
   }
   void check_peer(const std::string& /*id*/) const override {}
@@ -61,10 +61,13 @@ class HostDevice final : public Device {
     if (segment) descriptors_[committed] = std::move(segment);
     return committed;
   }
-  UniqueFd export_descriptor(std::byte* address) override {
-    UniqueFd copy(::fcntl(descriptors_.at(address).get(), F_DUPFD_CLOEXEC, 0));
-    if (!copy) throw_errno("fcntl", 0, "check the limit of open files (ulimit -n).");
-    return copy;
+  Exported export_memory(std::byte* address) override {
+    Exported exported{UniqueFd(::fcntl(descriptors_.at(address).get(), F_DUPFD_CLOEXEC, 0)), {}};
+    if (!exported.fd) throw_errno("fcntl", 0, "check the limit of open files (ulimit -n).");
+    return exported;
+  }
+  std::optional<Allocation> find_allocation(const void* /*address*/) const override {
+    return std::nullopt;
   }
 
   int release(std::byte* address, std::size_t size_bytes, bool keep_address) noexcept override {
@@ -75,8 +78,9 @@ class HostDevice final : public Device {
     return kept == MAP_FAILED ? errno : 0;
   }
 
-  std::byte* map(int fd, std::size_t size_bytes) override {
-    void* mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  std::byte* map(const Exported& exported, std::size_t size_bytes) override {
+    void* mapped =
+        ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, exported.fd.get(), 0);
     if (mapped == MAP_FAILED)
       throw_errno("mmap", size_bytes, "check the limit of address space (ulimit -v).");
     return static_cast<std::byte*>(mapped);

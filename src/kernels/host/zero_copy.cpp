@@ -18,12 +18,14 @@ struct Peers {
   bool all_recv = true;
 };
 
-/// Where a rank's range is mapped here; null when the slot is staged, gone or too short.
-std::byte* resolve(const ControlBlock& control, int slot, std::uint64_t offset,
+/// Where a rank's range is mapped here; null when the slot is staged, too short, or not the
+/// buffer's any more.
+std::byte* resolve(const ControlBlock& control, int slot, unsigned number, std::uint64_t offset,
                    std::size_t size_bytes, int rank) {
   if (slot < 0 || slot >= LIBRUN_MAX_BUFFERS) return nullptr;
   const Slot& row = control.slots[slot];
-  if (!row.live || row.staged || offset > row.size_bytes || size_bytes > row.size_bytes - offset)
+  if (!row.live || row.staged || row.number != number || offset > row.size_bytes ||
+      size_bytes > row.size_bytes - offset)
     return nullptr;
   return row.base[rank] + offset;
 }
@@ -34,8 +36,10 @@ Peers resolve_all(const Work& work) {
     const Announcement call = work.steps.announced(rank);
     const ControlBlock& control = work.steps.control();
     const std::size_t size_bytes = work.size_bytes();
-    peers.send[rank] = resolve(control, call.send_slot, call.send_offset, size_bytes, rank);
-    peers.recv[rank] = resolve(control, call.recv_slot, call.recv_offset, size_bytes, rank);
+    peers.send[rank] =
+        resolve(control, call.send_slot, call.send_number, call.send_offset, size_bytes, rank);
+    peers.recv[rank] =
+        resolve(control, call.recv_slot, call.recv_number, call.recv_offset, size_bytes, rank);
     peers.all_send = peers.all_send && peers.send[rank];
     peers.all_recv = peers.all_recv && peers.recv[rank];
   }
