@@ -1,17 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Where there is a CUDA toolkit: compiles every .cu file of src/, for want of a GPU without running.
+# Where there is a CUDA toolkit: compiles all device code with warnings as errors, and checks what can
+# be checked without a GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- 'src/*.cu')
-nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
-if [ "${#sources[@]}" -eq 0 ] || [ ! -x "$nvcc" ]; then
-  echo "cuda: ${#sources[@]} sources, $([ -x "$nvcc" ] && echo a || echo no) toolkit: nothing to compile"
+. scripts/lib/setup.sh
+nvcc=$(find_nvcc)
+if [ -z "$nvcc" ]; then
+  echo "cuda: no toolkit here: nothing to compile"
   exit 0
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-for source in "${sources[@]}"; do
-  echo "nvcc $source"
-  "$nvcc" -std=c++17 -arch=sm_80 -Werror all-warnings -Iinclude -Isrc -c "$source" -o "$work/a.o"
+build_preset cuda-ci
+echo "cuda: built with $("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/\1/p') in $SECONDS s"
+build=build/cuda-ci
+library=$build/src/librun.so
+scripts/check_symbols.sh "$library"
+
+# One binary runs everywhere: the driver is looked up at run time.
+for file in "$library" "$build"/apps/car_{info,bench,stress}/car_{info,bench,stress} \
+  "$build/tests/mpi/cuda_test"; do
+  [ -f "$file" ] || continue
+  if readelf -d "$file" | grep -E 'NEEDED.*lib(cuda|cudart|nccl)[.]'; then
+    die "$file needs a library of CUDA"
+  fi
 done
+
+info=$("$build/apps/car_info/car_info" | grep '^backend  *cuda: ') ||
+  die "car_info says nothing of the cuda backend"
+echo "$info"
+if [ "$(count_gpus)" -gt 0 ]; then
+  echo "cuda: there is a GPU here: scripts/gpu_test.sh tests on it"
+  exit 0
+fi
+[[ $info == *"there is no CUDA device ("* ]] || die "car_info does not say why CUDA is not usable"
+allow_root_mpi
+# auto is the host here. The example leaves the choice to the library.
+export LIBRUN_DEVICE=auto
+mpirun --oversubscribe --timeout 120 -np 2 "$build/tests/mpi/all_reduce_test"
+mpirun --oversubscribe --timeout 120 -np 2 "$build/examples/cg"

@@ -21,7 +21,8 @@ MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and python3. Groups, in this orde
   mpi        each test of tests/mpi, at each number of ranks of --np
   stress     car_stress: 300 cycles with fake checkpoints, at 2 and 4 ranks
   bench      car_bench at 2 ranks, with graphs
-  death      ranks that die; needs 4 GPUs, since MPS does not survive it
+  death      ranks that die, at 4 ranks and without MPS, which would take the survivors down too. With
+             fewer than 4 GPUs the ranks are time-sliced, and only the small cases run
   sanitizer  compute-sanitizer (memcheck, racecheck) on kernels that do not wait, 1 and 2 ranks
 
 Where ranks outnumber GPUs they share them through a private MPS, which ends with the script. What
@@ -48,6 +49,7 @@ folder=$(cd "$1" && pwd)
 shift
 ranks=(1 2 4 8)
 budget_s=540
+small_deaths='death\.(kill\.4|exit\.4|stop_and_continue)'
 groups=' unit mpi stress bench death sanitizer '
 ctest_options=()
 while [ $# -gt 0 ]; do
@@ -67,8 +69,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | grep -c .)
-nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+gpus=$(count_gpus)
+nvcc=$(find_nvcc)
 device=host
 [ "$gpus" -eq 0 ] || device=cuda
 allow_root_mpi
@@ -123,6 +125,13 @@ run_test() {
   [ "$gpus" -eq 0 ] || ! grep -q 'skipped: no CUDA here' "$STEP_LOG"
 }
 
+# run_deaths LIMIT_S NAME... : one at a time.
+run_deaths() {
+  local limit_s=$1 name
+  shift
+  for name in "$@"; do step death "$name" 15 "$limit_s" run_test 4 "$name"; done
+}
+
 # run_tests GROUP NP LABEL... : one at a time.
 run_tests() {
   local group=$1 np=$2 name
@@ -165,10 +174,15 @@ if wanted bench && step bench car_bench.np2 15 90 bench; then
 fi
 stop_mps "$folder/logs"
 if wanted death; then
-  if [ "$gpus" -ge 4 ] || [ "$device" = host ]; then
-    run_tests death 4 death
+  mapfile -t deaths < <(tests_with death)
+  if [ "$device" = host ] || [ "$gpus" -ge 4 ]; then
+    run_deaths 75 "${deaths[@]}"
   else
-    record death death skipped 0 "needs 4 GPUs, there are $gpus"
+    # A rank's news waits for its turn on the GPU.
+    export DEATH_LATE_MS=5000
+    mapfile -t deaths < <(printf '%s\n' "${deaths[@]}" | grep -xE "$small_deaths")
+    run_deaths 90 "${deaths[@]}"
+    record death others skipped 0 "need 4 GPUs, there are $gpus"
   fi
 fi
 if wanted sanitizer; then

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kPurpose =
     "car_bench: how fast librun's all-reduce is, with results checked bit by bit.\n\n"
-    "Examples:\n"
+    "Examples (with more ranks than cores: mpirun --oversubscribe):\n"
     "  mpirun -np 8 car_bench\n"
     "  mpirun -np 2 car_bench -b 8 -e 64M --baseline mpi -J out.json\n"
     "  mpirun -np 8 car_bench --suspend-every 1";

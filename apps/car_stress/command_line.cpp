@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "car_stress/options.hpp"
+#include "common/env_help.hpp"
 #include "common/exit_codes.hpp"
 #include "common/info.hpp"
 #include "common/parse.hpp"
@@ -19,7 +20,7 @@ constexpr std::size_t kMaxMaxBytes = std::size_t{1} << 30;
 
 constexpr const char* kPurpose =
     "car_stress: random all-reduces, graphs and suspend/resume, checked bit by bit.\n\n"
-    "Examples:\n"
+    "Examples (with more ranks than cores: mpirun --oversubscribe):\n"
     "  mpirun -np 4 car_stress --cycles 2000 --checkpoint fake\n"
     "  mpirun -np 8 car_stress --preset ci --junit stress.xml\n"
     "  mpirun -np 4 car_stress --seed 0x2a --cycle 412 --checkpoint fake";
@@ -139,7 +140,7 @@ void add_faults(CLI::App& app, Options& o) {
   flags.flag("--keep-going", o.keep_going, "Go on after a wrong result");
 }
 
-void add_output(CLI::App& app, Options& o, bool& version) {
+void add_output(CLI::App& app, Options& o, bool& version, std::string& help_env) {
   Flags flags(app, "Output");
   flags.text("--progress", "MODE", "auto, always or never [auto]", [&o](const std::string& text) {
     const auto mode = parse_progress_mode(text);
@@ -155,7 +156,10 @@ void add_output(CLI::App& app, Options& o, bool& version) {
              [&o](const std::string& text) { o.junit_file = text; });
   flags.flag("--list", o.list, "Show what the cycles do, and stop");
   flags.flag("--info", o.info, "Show versions, devices and settings, and stop");
-  flags.flag("--help-env", o.help_env, "Show the environment variables, and stop");
+  app.add_option("--help-env", help_env, "Show the LIBRUN_* variables, as text or markdown")
+      ->expected(0, 1)
+      ->type_name("[FORMAT]")
+      ->group("Output");
   flags.flag("--version", version, "Show the version, and stop");
 }
 
@@ -179,6 +183,7 @@ Parsed parse_options(int argc, char** argv) {
   Parsed parsed;
   Options& options = parsed.options;
   std::string preset;
+  std::string help_env;
   bool version = false;
   CLI::App app(kPurpose, "car_stress");
   app.footer(kFooter);
@@ -186,11 +191,15 @@ Parsed parse_options(int argc, char** argv) {
   add_work(app, options, preset);
   add_device(app, options);
   add_faults(app, options);
-  add_output(app, options, version);
+  add_output(app, options, version, help_env);
   app.set_help_flag("-h,--help", "Show this, and stop")->group("Output");
   try {
     app.parse(argc, argv);
     if (app.count("--cycle")) check_alone(app);
+    if (app.count("--help-env")) {
+      if (help_env.empty()) help_env = "text";
+      return {{}, false, kExitOk, env_help(help_env) + "\n"};
+    }
   } catch (const CLI::CallForHelp&) {
     return {{}, false, kExitOk, app.help()};
   } catch (const CLI::ParseError& error) {
@@ -198,6 +207,8 @@ Parsed parse_options(int argc, char** argv) {
             false,
             kExitUsage,
             fmt::format("car_stress: {}\nTry car_stress --help.\n", error.what())};
+  } catch (const std::invalid_argument& error) {
+    return {{}, false, kExitUsage, fmt::format("car_stress: {}\n", error.what())};
   }
   if (version) return {{}, false, kExitOk, "car_stress, " + version_text() + "\n"};
   if (!preset.empty()) apply_preset(app, options, preset);

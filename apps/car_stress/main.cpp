@@ -10,7 +10,6 @@
 #include "car_stress/ending.hpp"
 #include "car_stress/options.hpp"
 #include "car_stress/soak.hpp"
-#include "common/env_help.hpp"
 #include "common/exit_codes.hpp"
 #include "common/info.hpp"
 #include "common/json_file.hpp"
@@ -55,7 +54,6 @@ int check_files(const Options& options, const MpiSession& session) {
 }
 
 std::optional<std::string> only_text(const Options& options, int world) {
-  if (options.help_env) return env_help_text();
   if (options.info && !options.json_file.empty()) return collect_info().dump(2) + "\n";
   if (options.info) return info_text(collect_info());
   if (options.list) return plan_text(options, world);

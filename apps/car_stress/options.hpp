@@ -45,7 +45,6 @@ struct Options {
   bool json_lines = false;
   bool list = false;
   bool info = false;
-  bool help_env = false;
 };
 
 /// What is to be done after parsing: run, or print `text` and end with `exit_code`.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by gpu_test.sh: a private MPS, so that several ranks run on one GPU at the same time.
+# Sourced by gpu_test.sh and car_bench.sh: a private MPS, so that several ranks run on one GPU at the
+# same time.
 
 MPS_FOLDER=
 
@@ -10,7 +11,8 @@ start_mps() {
   MPS_FOLDER=$(mktemp -d /tmp/librun_mps.XXXXXX)
   mkdir "$MPS_FOLDER/pipe" "$MPS_FOLDER/log"
   # The daemon keeps no descriptor of ours, or whoever reads our output would wait for it.
-  with_mps nvidia-cuda-mps-control -d </dev/null >"$MPS_FOLDER/out" 2>&1 || {
+  # It sees all GPUs: CUDA_VISIBLE_DEVICES is for its clients, and would else count twice.
+  with_mps env -u CUDA_VISIBLE_DEVICES nvidia-cuda-mps-control -d </dev/null >"$MPS_FOLDER/out" 2>&1 || {
     cat "$MPS_FOLDER/out" >&2
     rm -rf "$MPS_FOLDER"
     MPS_FOLDER=

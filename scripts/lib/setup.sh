@@ -62,7 +62,34 @@ install_packages() {
   rm -f "$log"
 }
 
-# build_preset PRESET [TARGET] : configures on the first run and builds, quietly.
+# find_nvcc : its path, or nothing.
+find_nvcc() {
+  local nvcc
+  for nvcc in "${CUDACXX:-}" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "$(command -v nvcc || true)" \
+    /usr/local/cuda/bin/nvcc; do
+    [ ! -x "$nvcc" ] || {
+      printf '%s\n' "$nvcc"
+      return
+    }
+  done
+}
+
+# count_gpus : how many a program may use here.
+count_gpus() {
+  local gpus visible id n=0
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
+  if [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
+    IFS=, read -ra visible <<<"$CUDA_VISIBLE_DEVICES"
+    for id in "${visible[@]}"; do
+      [[ $id != -* ]] || break  # CUDA, too, stops at -1
+      n=$((n + 1))
+    done
+    [ "$n" -ge "$gpus" ] || gpus=$n
+  fi
+  printf '%s\n' "$gpus"
+}
+
+# build_preset PRESET [TARGET [CMAKE_OPTION...]] : configures on the first run and builds, quietly.
 build_preset() {
   local preset=$1
   local target=()
@@ -72,7 +99,7 @@ build_preset() {
   local log=$dir/build.log
   if [ ! -f "$dir/build.ninja" ]; then
     say "configuring build/$preset"
-    (cd "$LIBRUN_ROOT" && cmake --preset "$preset") >"$log" 2>&1 || {
+    (cd "$LIBRUN_ROOT" && cmake --preset "$preset" "${@:3}") >"$log" 2>&1 || {
       cat "$log" >&2
       die "cmake failed: see $log"
     }

@@ -3,12 +3,15 @@
 # Sets up what is missing, builds, and runs car_bench on the ranks of this machine.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/setup.sh"
+. "$LIBRUN_ROOT/scripts/lib/mps.sh"
 
 usage() {
   cat <<'EOT'
 usage: scripts/mpirun/car_bench.sh [-np N] [car_bench options]
 
-Installs missing packages, builds librun, and runs mpirun -np N car_bench.
+Installs missing packages, builds librun, and runs mpirun --oversubscribe -np N car_bench: on the GPUs
+where there are some and nvcc is found, else on the host. More ranks than GPUs share them through a
+private MPS, which ends with the run.
 
   scripts/mpirun/car_bench.sh                            8 ranks, a table of sizes
   scripts/mpirun/car_bench.sh -np 2 --baseline mpi       beside MPI_Allreduce
@@ -21,7 +24,11 @@ Ends with car_bench's exit code; 3 when packages are missing and cannot be insta
 EOT
 }
 
-bench=$LIBRUN_ROOT/build/host/apps/car_bench/car_bench
+nvcc=$(find_nvcc)
+gpus=$(count_gpus)
+preset=host
+[ "$gpus" -eq 0 ] || [ -z "$nvcc" ] || preset=cuda
+bench=$LIBRUN_ROOT/build/$preset/apps/car_bench/car_bench
 np=8
 limit_s=300
 args=()
@@ -46,10 +53,23 @@ while [ $# -gt 0 ]; do
 done
 
 install_packages "${LIBRUN_PACKAGES[@]}"
-build_preset host car_bench
+if [ "$preset" = cuda ]; then
+  say "$gpus GPU(s) and $nvcc: the CUDA build, in build/cuda"
+  build_preset cuda car_bench "-DCMAKE_CUDA_COMPILER=$nvcc" -DCMAKE_CUDA_ARCHITECTURES=native
+else
+  say "the host build: $([ "$gpus" -eq 0 ] && echo 'no GPU here' || echo "$gpus GPU(s), but no nvcc")"
+  build_preset host car_bench
+fi
 allow_root_mpi
 # car_bench ends by itself at its own limit; mpirun's is there for ranks that cannot.
 launch=(mpirun --oversubscribe -np "$np")
 [[ ! $limit_s =~ ^[0-9]{1,8}$ ]] || launch+=(--timeout "$((10#$limit_s + 60))")
 say "mpirun --oversubscribe -np $np car_bench ${args[*]}"
-exec "${launch[@]}" "$bench" "${args[@]}"
+launch+=("$bench" "${args[@]}")
+if [ "$preset" = host ] || [ "$np" -le "$gpus" ]; then exec "${launch[@]}"; fi
+
+trap stop_mps EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+start_mps || say "MPS does not start: ranks that share a GPU are time-sliced, which is slow"
+with_mps "${launch[@]}"

@@ -283,7 +283,8 @@ void Communicator::run_selftest(ipc::Deadline deadline) {
     args.reject = Reject::none;  // a forced zero_copy refuses plain memory
     words_->outcome = 0;
     device_->launch(args, nullptr);
-    const bool ended = device_->drain_all(deadline) && words_->outcome == 0 && words_->fatal == 0;
+    const bool ended =
+        device_->drain(nullptr, deadline) && words_->outcome == 0 && words_->fatal == 0;
     try {
       throw_if_failed();
       if (!ended)

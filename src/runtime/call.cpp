@@ -151,6 +151,7 @@ void Communicator::begin_capture(void* stream) {
   // The halves of stepped meet in agreements, which no device can record.
   const bool on_device = settings_.algo != LIBRUN_ALGO_STEPPED && device_->begin_capture(stream);
   capture_.emplace(Capture{{}, on_device, stream});
+  device_captures_ += on_device;
 }
 
 Recording Communicator::end_capture(void* stream) {
@@ -160,6 +161,7 @@ Recording Communicator::end_capture(void* stream) {
                 "call librun_graph_begin first.");
   Capture capture = std::move(*capture_);
   capture_.reset();
+  device_captures_ -= capture.on_device;
   if (capture.on_device) capture.recording.of_device = device_->end_capture(stream);
   return std::move(capture.recording);
 }
@@ -167,6 +169,7 @@ Recording Communicator::end_capture(void* stream) {
 /// The caller's stream must not stay in a capture that nobody will end.
 void Communicator::drop_capture() noexcept {
   if (capture_ && capture_->on_device) {
+    --device_captures_;
     try {
       device_->end_capture(capture_->stream);
     } catch (const Error&) {

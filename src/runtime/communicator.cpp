@@ -115,9 +115,11 @@ void Communicator::throw_failure() {
 
 void Communicator::fail(const Error& error, std::optional<Request> tell) noexcept {
   const bool first = failure_.set(Cause::of(error));
+  // Before the abort wakes whoever waits in a call: it will look at the state. The gate takes
+  // longer.
+  state_.store(LIBRUN_FAILED_STATE);
   raise_abort();
   set_gate(kGateClosed);
-  state_.store(LIBRUN_FAILED_STATE);
   if (first) send_abort(error);
   if (tell) tell_late_ranks_once(*tell, error);
   if (first) log::write(log::Level::info, std::string("failed: ") + error.what());
@@ -156,7 +158,13 @@ void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
   fail(Error(event.code, event.culprit, event.text));
 }
 
+std::atomic<int> Communicator::device_captures_{0};
+
 void Communicator::drain_or_throw(ipc::Deadline deadline) {
+  if (device_captures_ > 0)
+    throw Rejection(LIBRUN_REJECTED, rank(),
+                    who() + " has an open capture, of this or another communicator.",
+                    "call librun_graph_end first.");
   if (!device_->drain_all(deadline))
     throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
 }

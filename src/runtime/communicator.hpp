@@ -162,6 +162,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void run_half(const AllReduceArgs& half, void* stream, ipc::Deadline deadline);
   void throw_outcome();
   void drop_capture() noexcept;
+  /// Captures of a device that librun_graph_begin has opened, of all communicators: to wait for the
+  /// whole device would spoil them.
+  static std::atomic<int> device_captures_;
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
   // registration.cpp

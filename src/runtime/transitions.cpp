@@ -34,12 +34,10 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
     if (capture_)
       throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",
                       "call librun_graph_end first.");
-    try {
-      if (already == LIBRUN_SUSPENDED) drain_or_throw(phases.work_deadline());
-    } catch (const Error& error) {
-      if (error.code() != LIBRUN_REJECTED) throw;
-      throw Rejection(LIBRUN_REJECTED, rank(), who() + ": " + error.text(), error.hint());
-    }
+    if (already == LIBRUN_SUSPENDED && device_captures_ > 0)
+      throw Rejection(LIBRUN_REJECTED, rank(),
+                      who() + " has an open capture of another communicator.",
+                      "call librun_graph_end first.");
     mine.put(Standing{state(), 0, generation_, registry_.digest()});
   });
   const auto first = ballots[0].get<Standing>();
@@ -200,7 +198,9 @@ bool Communicator::resume_all(int timeout_ms) {
 void Communicator::close() {
   if (process_ != process_instance()) return;
   const std::unique_lock lock(mutex_);
-  const Verdict answer = verdict(Call::close);
+  // A failure is noted before the state is: it counts.
+  const Verdict answer =
+      state() == LIBRUN_ACTIVE && failure_.get() ? Verdict::local : verdict(Call::close);
   if (answer == Verdict::nothing) return;
   if (answer == Verdict::local || !ipc::mpi_usable()) {
     if (const auto cause = failure_.get())
@@ -232,6 +232,7 @@ bool Communicator::quiesce() noexcept {
   drop_capture();
   set_gate(kGateClosed);
   raise_abort();
+  if (device_captures_ > 0) return false;
   try {
     return device_->drain_all(std::chrono::steady_clock::now() + kLimit);
   } catch (const Error&) {

@@ -23,6 +23,9 @@ load helpers
   says host
   run -0 alone car_stress --help-env
   says LIBRUN_TIMEOUT_MS
+  run -0 alone car_stress --help-env markdown
+  says '| `LIBRUN_TIMEOUT_MS` |'
+  refused car_stress pdf --help-env pdf
 }
 
 @test "car_stress: each bad value is named and ends with 2" {

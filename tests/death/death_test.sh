@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One of four ranks dies, in mid-loop or within create: every survivor must be told within a second, by name.
+# DEATH_LATE_MS allows more, where ranks take turns on a GPU.
 # usage: death_test.sh SURVIVORS MODE COUNT LAUNCHER...
-survivors=$1 mode=$2 count=$3
+survivors=$1 mode=$2 count=$3 late_limit_ms=${DEATH_LATE_MS:-1000}
 shift 3
 if ! "$@" --version >/dev/null 2>&1; then exit 77; fi
 
@@ -26,7 +27,7 @@ for rank in 0 1 3; do
     continue
   fi
   read -r _ _ _ late_ms _ <<<"$line"
-  if [ "$late_ms" -gt 1000 ] || [ "$late_ms" -lt 0 ]; then
+  if [ "$late_ms" -gt "$late_limit_ms" ] || [ "$late_ms" -lt 0 ]; then
     echo "FAILED: rank $rank was told after $late_ms ms"
     failures=1
   fi
