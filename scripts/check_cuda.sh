@@ -33,6 +33,7 @@ if [ "$(count_gpus)" -gt 0 ]; then
   exit 0
 fi
 [[ $info == *"there is no CUDA device ("* ]] || die "car_info does not say why CUDA is not usable"
+"$build/tests/unit/cuda_memory_test"
 allow_root_mpi
 # auto is the host here. The example leaves the choice to the library.
 export LIBRUN_DEVICE=auto

@@ -31,6 +31,15 @@ struct Driver {
 /// Loaded once. Thread-safe. @throws Error{unsupported} naming the function that is missing
 const Driver& driver();
 
+/// Puts another table in its place while it lives. Not thread-safe.
+class DriverForTest {
+ public:
+  explicit DriverForTest(const Driver& table);
+  ~DriverForTest();
+  DriverForTest(const DriverForTest&) = delete;
+  DriverForTest& operator=(const DriverForTest&) = delete;
+};
+
 /// "cuMemCreate: out of memory, 2".
 std::string driver_text(const char* call, CUresult result);
 
