@@ -146,9 +146,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   }
 
   // transitions.cpp
-  bool agree_on_state(Phases& phases, librun_state_t already);
+  bool agree_on_state(Phases& phases, librun_state_t already, const Error* refused = nullptr);
   void take_down(Phases& phases);
-  bool suspend_locked(int timeout_ms);
+  bool suspend_locked(int timeout_ms, const Error* refused = nullptr);
   bool resume_locked(int timeout_ms, MPI_Comm mpi);
   void adopt(MPI_Comm mpi, ipc::Deadline deadline);
   void release_local(bool agreed) noexcept;

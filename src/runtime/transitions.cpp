@@ -28,9 +28,12 @@ struct Standing {
 
 }  // namespace
 
+/// @param refused why this rank will not go on, if it will not
 /// @return true when all ranks are in state `already`: nothing to do
-bool Communicator::agree_on_state(Phases& phases, librun_state_t already) {
+bool Communicator::agree_on_state(Phases& phases, librun_state_t already, const Error* refused) {
   const Ballots ballots = phases.run("precheck", [&](Ballot& mine) {
+    if (refused)
+      throw Rejection(refused->code(), refused->rank(), refused->text(), refused->hint());
     if (capture_)
       throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",
                       "call librun_graph_end first.");
@@ -91,12 +94,12 @@ void Communicator::take_down(Phases& phases) {
   replace_links({});
 }
 
-bool Communicator::suspend_locked(int timeout_ms) {
+bool Communicator::suspend_locked(int timeout_ms, const Error* refused) {
   const auto start = std::chrono::steady_clock::now();
   bool done = false;
   guarded(Request::suspend, [&] {
     Phases phases(Request::suspend, exchange_, watch(), deadline(timeout_ms));
-    if (agree_on_state(phases, LIBRUN_SUSPENDED)) return;
+    if (agree_on_state(phases, LIBRUN_SUSPENDED, refused)) return;
     take_down(phases);
     enter_state(LIBRUN_SUSPENDED);
     refresh_board();
@@ -176,15 +179,29 @@ bool Communicator::suspend_all(int timeout_ms) {
     if (communicator->state() == LIBRUN_CLOSED) continue;
     entered.emplace_back(communicator, communicator->enter(Call::suspend));
   }
-  // A rejection by one must leave all as they were: so all are asked before any is touched.
+  // A rejection by one must leave all as they were: so all are asked before any is touched. Ranks
+  // that share only some communicators hear of a rejection elsewhere when they are asked again.
+  std::optional<Rejection> refused;
+  const auto ask = [&](auto&& question) {
+    try {
+      question();
+    } catch (const Rejection& rejection) {
+      if (!refused) refused = rejection;
+    }
+  };
   for (const auto& [communicator, lock] : entered)
-    communicator->guarded(Request::suspend, [&] {
-      Phases phases(Request::suspend, communicator->exchange_, communicator->watch(),
-                    communicator->deadline(timeout_ms));
-      communicator->agree_on_state(phases, LIBRUN_SUSPENDED);
+    ask([&, &asked = communicator] {
+      asked->guarded(Request::suspend, [&] {
+        Phases phases(Request::suspend, asked->exchange_, asked->watch(),
+                      asked->deadline(timeout_ms));
+        asked->agree_on_state(phases, LIBRUN_SUSPENDED);
+      });
     });
   for (const auto& [communicator, lock] : entered)
-    any = communicator->suspend_locked(timeout_ms) || any;
+    ask([&, &asked = communicator] {
+      any = asked->suspend_locked(timeout_ms, refused ? &*refused : nullptr) || any;
+    });
+  if (refused) throw Rejection(*refused);
   return any;
 }
 

@@ -82,6 +82,31 @@ TEST_CASE("B33 rows, columns, parts, one rank, all and evens at the same time") 
   for (Group* group : {&all, &rows, &evens, &last_alone, &columns, &first_half}) group->close();
 }
 
+TEST_CASE("suspend_all that one rank refuses is refused on all that it is linked to") {
+  Group first(rank() < 2 ? 0 : -1);                      // ranks 0 and 1
+  Group second(rank() % 2 == 0 && rank() < 4 ? 0 : -1);  // ranks 0 and 2
+  Group apart(rank() == 5 ? 0 : -1);
+  const Stream stream;
+  librun_graph_t graph{};
+  if (rank() == 2) CHECK_OK(librun_graph_begin(second.comm->get(), stream.get()));
+  if (rank() < 3) {
+    CHECK_STATUS(librun_suspend_all(10000), LIBRUN_REJECTED);
+    CHECK(contains(last_error(), "capture"));
+  }
+  for (Group* group : {&first, &second})
+    if (group->comm) CHECK(group->comm->state() == LIBRUN_ACTIVE);
+  if (rank() == 2) CHECK_OK(librun_graph_end(second.comm->get(), stream.get(), &graph));
+  if (rank() == 2) CHECK_OK(librun_graph_destroy(graph));
+  first.check_sum(1);
+  second.check_sum(2);
+  if (rank() < 3) CHECK_OK(librun_suspend_all(-1));
+  if (rank() < 3) CHECK_OK(librun_resume_all(-1));
+  for (Group* group : {&first, &second, &apart}) {
+    group->check_sum(3);
+    group->close();
+  }
+}
+
 TEST_CASE("MPI_COMM_NULL is refused by the one rank that passes it") {
   librun_comm_t handle{};
   if (rank() == 3) {
