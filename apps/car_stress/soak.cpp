@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
+#include <vector>
 
 #include "car_stress/ending.hpp"
 #include "car_stress/journal.hpp"
@@ -46,13 +48,21 @@ std::string problem_of(const Options& options, const Tally& tally, int world) {
   return {};
 }
 
+/// Collective.
+std::vector<int> pids_of_all(int world) {
+  std::vector<int> pids(static_cast<std::size_t>(world));
+  const int mine = ::getpid();
+  MPI_Allgather(&mine, 1, MPI_INT, pids.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  return pids;
+}
+
 }  // namespace
 
 int soak(const Options& options, int rank, int world) {
   const ChosenDevice device = choose_device(options.device, MPI_COMM_WORLD);
   MpiGroups mpi(MPI_COMM_WORLD, options.seed);
   Journal journal(rank);
-  Watchdog watchdog(journal, options.timeout);
+  Watchdog watchdog(journal, options.timeout, pids_of_all(world));
   Tally tally;
   Report report(options, rank, world, tally);
   report.start();

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
+#include <utility>
 
 #include "common/exit_codes.hpp"
 #include "librun/librun.h"
@@ -30,10 +32,22 @@ std::string describe(const std::string& name, librun_comm_t comm) {
       stats.open_mappings, stats.registered_buffers, stats.suspends);
 }
 
+/// Whether the process was stopped by a signal; false where this machine does not tell.
+bool is_stopped(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string stat;
+  std::getline(file, stat);
+  // The state follows the name, which is in brackets and may hold brackets.
+  const std::size_t end_of_name = stat.rfind(')');
+  if (end_of_name == std::string::npos || end_of_name + 2 >= stat.size()) return false;
+  const char state = stat[end_of_name + 2];
+  return state == 'T' || state == 't';
+}
+
 }  // namespace
 
-Watchdog::Watchdog(const Journal& journal, std::chrono::milliseconds limit)
-    : journal_(journal), limit_(limit), thread_([this] { keep_watch(); }) {}
+Watchdog::Watchdog(const Journal& journal, std::chrono::milliseconds limit, std::vector<int> pids)
+    : journal_(journal), limit_(limit), pids_(std::move(pids)), thread_([this] { keep_watch(); }) {}
 
 Watchdog::~Watchdog() {
   {
@@ -65,6 +79,9 @@ void Watchdog::report_and_abort() {
       fmt::format("car_stress: {}: no progress for {} ms\n", journal_.where(), limit_.count());
   for (const auto& [name, comm] : comms_)
     text += fmt::format("car_stress: rank {}: {}\n", journal_.rank(), describe(name, comm));
+  for (std::size_t rank = 0; rank < pids_.size(); ++rank)
+    if (is_stopped(pids_[rank]))
+      text += fmt::format("car_stress: rank {} (process {}) is stopped\n", rank, pids_[rank]);
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);
   std::this_thread::sleep_for(kLetOthersPrint);

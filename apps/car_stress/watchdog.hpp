@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "car_stress/journal.hpp"
 #include "librun/types.h"
@@ -15,10 +16,12 @@
 namespace car::stress {
 
 /// A thread that looks at the journal. When nothing has moved for `limit` it prints the cycle, the
-/// phase and every communicator of this rank, and aborts the job with exit code 4.
+/// phase, every communicator of this rank and the ranks that are stopped, and aborts the job with
+/// exit code 4.
 class Watchdog {
  public:
-  Watchdog(const Journal& journal, std::chrono::milliseconds limit);
+  /// @param pids by rank
+  Watchdog(const Journal& journal, std::chrono::milliseconds limit, std::vector<int> pids);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -33,6 +36,7 @@ class Watchdog {
 
   const Journal& journal_;
   const std::chrono::milliseconds limit_;
+  const std::vector<int> pids_;
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;

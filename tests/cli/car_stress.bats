@@ -107,7 +107,8 @@ load helpers
 @test "car_stress: a hang ends with 4 and names the rank" {
   LIBRUN_TIMEOUT_MS=60000 run -4 mpi 4 car_stress --cycles 3 --max-bytes 64K --timeout 2s \
     --fault 'before_publish@2#5:stop'
-  says "rank 2"
+  says "rank 2 (process"
+  says "is stopped"
 }
 
 @test "car_stress: a bad fault and a checkpoint that cannot be" {
