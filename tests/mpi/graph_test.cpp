@@ -50,6 +50,30 @@ TEST_CASE("calls of one graph run in order, in place and chained") {
   comm.close();
 }
 
+TEST_CASE("B10 ranks that record different numbers of calls are told, and go on") {
+  if (world() == 1) return;  // one rank agrees with itself
+  librun::Communicator comm = create();
+  const Stream stream;
+  DeviceVector<float> data(100, 1);
+  const bool odd = rank() == world() - 1;
+  comm.begin_graph(stream.get());
+  for (int call = 0; call < (odd ? 2 : 1); ++call)
+    comm.all_reduce(data.data(), data.data(), data.size(), LIBRUN_SUM, stream.get());
+  librun_graph_t graph{};
+  CHECK_OK(librun_graph_end(comm.get(), stream.get(), &graph));
+  // The second call of one rank meets the next call of the others, which is another one.
+  const librun_status_t launched = launch_and_wait(comm.get(), graph, stream.get());
+  const std::string text = odd ? last_error() : sum_difference(comm, 1);
+  INFO(text);
+  CHECK(launched == (odd ? LIBRUN_INVALID_ARGUMENT : LIBRUN_OK));
+  CHECK(contains(text, "different calls"));
+  CHECK(data[99] == static_cast<float>(world()));
+  CHECK(comm.state() == LIBRUN_ACTIVE);
+  CHECK(sum_difference(comm, 2) == "");
+  CHECK_OK(librun_graph_destroy(graph));
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
 TEST_CASE("captures do not nest, and an empty one is a graph") {
   librun::Communicator comm = create();
   const Stream stream;
