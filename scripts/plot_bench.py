@@ -44,7 +44,7 @@ def curves_of(reports, place):
             label = [name] if len(reports) > 1 else []
             if len(kinds) > 1:
                 label += [row["type"], row["redop"]]
-            timings = [(row["algo"], row[PLACES[place]])]
+            timings = [("librun " + row["algo"], row[PLACES[place]])]
             timings += row.get("baseline", {}).items()
             for algo, timing in timings:
                 if row["size"] > 0 and timing["time"] > 0:

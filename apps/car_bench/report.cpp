@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "car_bench/table.hpp"
@@ -18,16 +20,24 @@ namespace {
 
 using nlohmann::json;
 
-/// Only what concerns the run: an environment may hold secrets.
+bool starts_with_one_of(const std::string& name, std::initializer_list<const char*> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const char* prefix) { return name.rfind(prefix, 0) == 0; });
+}
+
+/// Only what concerns the run: an environment may hold secrets, and the launcher's own words name
+/// folders and addresses.
 json environment() {
   json values = json::object();
   for (char** entry = environ; entry && *entry; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
-    for (const char* prefix : {"LIBRUN_", "OMPI_MCA_", "OMPI_COMM_", "SLURM_", "NCCL_"})
-      if (name.compare(0, std::string(prefix).size(), prefix) == 0)
-        values[name] = text.substr(name.size() + 1);
-    if (name == "CUDA_VISIBLE_DEVICES") values[name] = text.substr(name.size() + 1);
+    const bool of_launcher =
+        starts_with_one_of(name, {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix",
+                                  "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe"});
+    if (!of_launcher && starts_with_one_of(name, {"LIBRUN_", "OMPI_MCA_", "SLURM_", "NCCL_",
+                                                  "CUDA_VISIBLE_DEVICES"}))
+      values[name] = text.substr(name.size() + 1);
   }
   return values;
 }

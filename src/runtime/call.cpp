@@ -246,6 +246,7 @@ void Communicator::run_half(const AllReduceArgs& half, void* stream, ipc::Deadli
 
 /// Turns what the last launches reported into an error.
 void Communicator::throw_outcome() {
+  if (words_->outcome == 0 && words_->fatal == 0) return;
   const int culprit = late_rank();
   // A fatal one stays: nothing after it counts.
   const bool fatal = words_->fatal != 0;
