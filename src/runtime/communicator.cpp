@@ -125,8 +125,9 @@ void Communicator::fail(const Error& error, std::optional<Request> tell) noexcep
   if (first) log::write(log::Level::info, std::string("failed: ") + error.what());
 }
 
-/// Called with mutex_ held, on a thread that may use MPI.
+/// Called with mutex_ held. A thread that may not use MPI leaves it to the next that does.
 void Communicator::tell_late_ranks_once(Request request, const Error& error) noexcept {
+  if (!ipc::mpi_usable_on_this_thread()) return;
   if (!std::exchange(late_ranks_told_, true)) tell_late_ranks(exchange_, request, error);
 }
 
@@ -200,7 +201,7 @@ void Communicator::abort(const std::string& reason) {
   // While suspended there are no links: the news goes where a resume will find it. When the lock is
   // taken, a call is under way that sees the failure and tells.
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock && ipc::mpi_usable_on_this_thread()) tell_late_ranks_once(Request::resume, error);
+  if (lock) tell_late_ranks_once(Request::resume, error);
 }
 
 void Communicator::check() {

@@ -288,8 +288,7 @@ void Communicator::abandon() noexcept {
   const Error error(LIBRUN_PEER_LOST, rank(),
                     who() + " destroyed its communicator without closing it.");
   if (state() == LIBRUN_ACTIVE) send_abort(error);
-  if (state() == LIBRUN_SUSPENDED && ipc::mpi_usable_on_this_thread())
-    tell_late_ranks_once(Request::resume, error);
+  if (state() == LIBRUN_SUSPENDED) tell_late_ranks_once(Request::resume, error);
   if (state() != LIBRUN_CLOSED || arena_) release_local(false);
 }
 
