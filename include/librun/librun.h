@@ -55,7 +55,8 @@ LIBRUN_API librun_status_t librun_all_reduce(librun_comm_t comm, const void* sen
 LIBRUN_API librun_status_t librun_synchronize(librun_comm_t comm, void* stream);
 
 /** Registers [ptr, ptr + bytes) for zero_copy. Collective; bytes equal on all ranks. Memory of
- *  librun_malloc is mapped by the peers; other memory is accepted, and staged. */
+ *  librun_malloc is mapped by the peers, and on CUDA that of cudaMalloc; other memory is accepted,
+ * and goes through the arena. It must outlive the registration. */
 LIBRUN_API librun_status_t librun_register(librun_comm_t comm, void* ptr, size_t bytes,
                                            librun_buffer_t* out);
 
