@@ -11,6 +11,12 @@ Baselines make_baselines(const Options& options, Device& device,
     if (device.is_asynchronous())
       baselines.notes.push_back("mpi: through memory of the host, there and back timed too");
   }
+  if (options.baseline_baked) {
+    baselines.columns.push_back({"baked", "baked(us)", make_baked_baseline(options)});
+    baselines.notes.push_back(
+        "baked: librun's kernels with the peers' pointers as arguments, for float sums: what the "
+        "table costs");
+  }
   if (options.baseline_nccl) add_nccl(options, device, places, baselines);
   return baselines;
 }

@@ -200,7 +200,8 @@ Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_
                   size_bytes / element,
                   size_bytes,
                   dtype,
-                  op};
+                  op,
+                  options_.algos[algo_index]};
   Result result;
   result.size_bytes = size_bytes;
   result.count = work.count;

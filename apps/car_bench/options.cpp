@@ -115,12 +115,17 @@ void add_work(CLI::App& app, Options& o) {
 }
 
 void set_baselines(Options& o, const std::string& text) {
-  o.baseline_mpi = o.baseline_nccl = false;
+  o.baseline_mpi = o.baseline_nccl = o.baseline_baked = false;
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
-    if (name != "mpi" && name != "nccl")
-      throw std::invalid_argument("\"" + name + "\" is no baseline: mpi, nccl");
-    (name == "mpi" ? o.baseline_mpi : o.baseline_nccl) = true;
+    if (name == "mpi")
+      o.baseline_mpi = true;
+    else if (name == "nccl")
+      o.baseline_nccl = true;
+    else if (name == "baked")
+      o.baseline_baked = true;
+    else
+      throw std::invalid_argument("\"" + name + "\" is no baseline: mpi, nccl, baked");
   }
 }
 
@@ -147,7 +152,9 @@ void add_output(CLI::App& app, Options& o) {
   add(app, output, "-a,--average", "N", "of ranks: 0 rank 0, 1 mean, 2 min, 3 max [3]",
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
   add(app, output, "--baseline", "NAMES",
-      "measure beside, interleaved: mpi (from a GPU\nthrough the host), nccl (with --device cuda)",
+      "measure beside, interleaved: mpi (from a GPU\nthrough the host); with --device cuda: nccl, "
+      "and\n"
+      "baked, librun without its table of pointers",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
@@ -209,6 +216,7 @@ void validate(const Options& o, bool factor_given, bool step_given) {
   if (o.min_bytes == 0 && !step_given)
     reject("-b 0 stays 0 however often it is multiplied: use -i");
   if (o.baseline_nccl && !asks_for_cuda(o)) reject("--baseline nccl needs --device cuda");
+  if (o.baseline_baked && !asks_for_cuda(o)) reject("--baseline baked needs --device cuda");
   if (o.json_file == "-" && o.csv_file == "-")
     reject("JSON and CSV cannot both go to standard output: give one a file");
   if (o.all_dtypes) return;

@@ -38,6 +38,7 @@ struct Options {
   librun_device_t device = LIBRUN_DEVICE_UNSET;
   bool baseline_mpi = false;
   bool baseline_nccl = false;
+  bool baseline_baked = false;
   int suspend_every = 0;
   double min_busbw = 0;
   std::uint64_t seed = 1;

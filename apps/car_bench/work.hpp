@@ -20,6 +20,7 @@ struct Work {
   std::size_t size_bytes;
   librun_dtype_t dtype;
   librun_op_t op;
+  librun_algo_t algo;
 };
 
 /// One way to call, and the times of its batches.

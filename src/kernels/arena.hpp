@@ -57,8 +57,10 @@ struct ArenaLayout {
   std::uint64_t chunk_bytes;  ///< of one staging area
   std::uint64_t slice_bytes;  ///< of one result area: holds chunk_bytes / world, rounded up
   std::uint64_t flags;        ///< CUDA only, as all that follows
+  std::uint64_t rings[2];     ///< of armed lines: inputs, results
   std::uint32_t max_blocks;
   std::uint32_t lines_per_block;
+  std::uint32_t ring_lines;  ///< of each slot, source and block
 };
 
 inline constexpr std::size_t kMinArenaBytes = std::size_t{64} << 10;

@@ -178,8 +178,14 @@ class Device {
 
 /// @param isa "auto", "avx512", "avx2" or "plain"
 std::unique_ptr<Device> make_host_device(const std::string& isa);
-/// @param ipc "auto", "descriptor" or "legacy"
+struct CudaOptions {
+  std::string ipc = "auto";  ///< or "descriptor", "legacy"
+  /// A launch may start while the one in front of it ends, where the device can.
+  bool programmatic_launch = true;
+  /// For measuring: launches hold the peers' pointers, which go stale with the generation.
+  bool baked_pointers = false;
+};
 /// @throws Error{unsupported} when this build has no CUDA backend, or the machine no device
-std::unique_ptr<Device> make_cuda_device(int ordinal, const std::string& ipc);
+std::unique_ptr<Device> make_cuda_device(int ordinal, const CudaOptions& options);
 
 }  // namespace librun

@@ -5,7 +5,7 @@
 
 namespace librun {
 
-std::unique_ptr<Device> make_cuda_device(int /*ordinal*/, const std::string& /*ipc*/) {
+std::unique_ptr<Device> make_cuda_device(int /*ordinal*/, const CudaOptions& /*options*/) {
   throw Error(LIBRUN_UNSUPPORTED, -1, "this build of librun has no CUDA backend.",
               "use --device host or LIBRUN_DEVICE=host.");
 }

@@ -83,7 +83,7 @@ librun_status_t librun_device_probe(librun_device_t device, char* name, size_t n
       librun::capi::reject_argument("probe LIBRUN_DEVICE_HOST or LIBRUN_DEVICE_CUDA.");
     const auto found = device == LIBRUN_DEVICE_HOST
                            ? librun::make_host_device(librun::setting_value("LIBRUN_ISA"))
-                           : librun::make_cuda_device(-1, librun::setting_value("LIBRUN_IPC"));
+                           : librun::make_cuda_device(-1, {librun::setting_value("LIBRUN_IPC")});
     if (name) librun::capi::give_text(found->info().name, name, name_bytes);
   });
 }

@@ -23,10 +23,10 @@ Settings complete(Settings settings, const DeviceInfo& info) {
 
 std::shared_ptr<Device> make_device(const Settings& settings) {
   if (settings.device == LIBRUN_DEVICE_CUDA)
-    return make_cuda_device(settings.cuda_device, settings.ipc);
+    return make_cuda_device(settings.cuda_device, settings.cuda);
   if (settings.device == LIBRUN_DEVICE_AUTO) {
     try {
-      return make_cuda_device(settings.cuda_device, settings.ipc);
+      return make_cuda_device(settings.cuda_device, settings.cuda);
     } catch (const Error&) {
       // auto means: the host, where there is no CUDA.
     }

@@ -16,14 +16,18 @@ constexpr std::size_t one_shot_max_bytes(int world) {
   return world <= 2 ? std::size_t{16} << 10 : std::size_t{8} << 10;
 }
 
-/// First values; a table that is measured will take their place.
+// Measured on H200 with 2, 4 and 8 ranks: docs/measurements/h200-kernels.md.
+/// Two ranks send the same bytes one way or the other.
+constexpr std::size_t cuda_one_shot_max_bytes(int world) {
+  if (world <= 2) return std::size_t{1} << 62;
+  return world <= 4 ? std::size_t{256} << 10 : std::size_t{64} << 10;
+}
 librun_algo_t select_cuda(const Selection& selection, std::size_t size_bytes) {
-  const std::size_t ll_max = selection.world <= 2 ? std::size_t{128} << 10 : std::size_t{32} << 10;
-  const std::size_t one_shot_max = std::size_t{128} << 10;
-  if (size_bytes <= ll_max) return LIBRUN_ALGO_LL;
-  if (selection.can_zero_copy && size_bytes >= std::size_t{1} << 20) return LIBRUN_ALGO_ZERO_COPY;
-  if (selection.world <= 2 || size_bytes <= one_shot_max) return LIBRUN_ALGO_ONE_SHOT;
-  return LIBRUN_ALGO_TWO_SHOT;
+  constexpr std::size_t kZeroCopyMin = std::size_t{16} << 20;
+  if (selection.world > 4 && size_bytes <= std::size_t{32} << 10) return LIBRUN_ALGO_LL;
+  if (selection.can_zero_copy && size_bytes >= kZeroCopyMin) return LIBRUN_ALGO_ZERO_COPY;
+  return size_bytes <= cuda_one_shot_max_bytes(selection.world) ? LIBRUN_ALGO_ONE_SHOT
+                                                                : LIBRUN_ALGO_TWO_SHOT;
 }
 
 }  // namespace

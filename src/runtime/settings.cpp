@@ -94,6 +94,10 @@ constexpr std::array kRows = {
         "How ranks map each other's GPU memory: by file descriptors, or by the driver's older "
         "handles. auto takes descriptors where the driver has them.",
         is_ipc},
+    SettingRow{
+        "LIBRUN_PROGRAMMATIC_LAUNCH", "0|1", "", "1", "system",
+        "Let a launch start while the one in front of it ends, on GPUs that can (Hopper up).",
+        is_switch},
     SettingRow{"LIBRUN_SPIN", "auto|spin|yield", "", "auto", "system",
                "How a rank waits: spin for some microseconds, or yield the core at once. auto "
                "yields when ranks share cores.",
@@ -108,6 +112,11 @@ constexpr std::array kRows = {
                "all: every rank logs below warn too, not only rank 0.", is_log_ranks},
     SettingRow{"LIBRUN_CHECK", "0|1", "", "0", "debug",
                "Compare count, type, op and algorithm of every call across the ranks.", is_switch},
+    SettingRow{
+        "LIBRUN_BAKED_POINTERS", "0|1", "", "0", "debug",
+        "For measuring what the table costs: launches on a GPU hold the peers' pointers, for "
+        "float sums only. Such a communicator cannot be suspended.",
+        is_switch},
     SettingRow{"LIBRUN_ISA", "auto|avx512|avx2|plain", "", "auto", "debug",
                "Instruction set of the reductions; the results are the same.", is_isa},
     SettingRow{"LIBRUN_FAULT", "<point>@<rank>[#<nth>]:<action>", "", "", "debug",
@@ -221,7 +230,8 @@ Settings resolve_settings(const librun_config_t& config) {
 
   settings.check = setting_value("LIBRUN_CHECK") == "1";
   settings.selftest = setting_value("LIBRUN_SELFTEST") == "1";
-  settings.ipc = setting_value("LIBRUN_IPC");
+  settings.cuda = {setting_value("LIBRUN_IPC"), setting_value("LIBRUN_PROGRAMMATIC_LAUNCH") == "1",
+                   setting_value("LIBRUN_BAKED_POINTERS") == "1"};
   settings.isa = setting_value("LIBRUN_ISA");
   settings.spin = setting_value("LIBRUN_SPIN");
   const std::string faults = setting_value("LIBRUN_FAULT");

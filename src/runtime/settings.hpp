@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "kernels/device.hpp"
 #include "librun/types.h"
 
 namespace librun {
@@ -41,7 +42,7 @@ struct Settings {
   std::size_t arena_bytes = 0;  ///< 0: what the device takes
   bool check = false;
   bool selftest = true;
-  std::string ipc = "auto";
+  CudaOptions cuda;
   std::string isa = "auto";
   std::string spin = "auto";
 };

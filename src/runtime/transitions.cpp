@@ -34,6 +34,10 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already, const 
   const Ballots ballots = phases.run("precheck", [&](Ballot& mine) {
     if (refused)
       throw Rejection(refused->code(), refused->rank(), refused->text(), refused->hint());
+    if (already == LIBRUN_SUSPENDED && settings_.cuda.baked_pointers)
+      throw Rejection(LIBRUN_UNSUPPORTED, rank(),
+                      who() + " was created with LIBRUN_BAKED_POINTERS=1.",
+                      "its launches would lead nowhere after a resume: unset that.");
     if (capture_)
       throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",
                       "call librun_graph_end first.");

@@ -80,6 +80,7 @@ fast=(-n 2 -w 1)
   refused car_bench "mpirun -np N" -g 2
   refused car_bench "mpirun -np N" -t 4
   refused car_bench nccl --baseline nccl
+  refused car_bench baked --baseline baked
   refused car_bench fast --min-busbw fast
   refused car_bench 0 -T 0
   refused car_bench sometimes --progress sometimes

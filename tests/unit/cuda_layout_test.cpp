@@ -13,17 +13,19 @@ TEST_CASE("on CUDA too the parts of an arena fit and do not overlap") {
         CAPTURE(world, share, arena_bytes);
         const ArenaLayout layout = cuda::make_layout(world, arena_bytes, share);
         const std::uint64_t teams = static_cast<std::uint64_t>(world) * layout.max_blocks;
-        const std::uint64_t lines_bytes = teams * layout.lines_per_block * cuda::kLlLineBytes;
-        // The proof writes its answers where staging 0 is, and its page in front of the flags.
+        const std::uint64_t lines_bytes = teams * layout.lines_per_block * cuda::kLineBytes;
+        const std::uint64_t ring_bytes = static_cast<std::uint64_t>(std::max(world - 1, 1)) *
+                                         cuda::kRingSlots * layout.max_blocks * layout.ring_lines *
+                                         cuda::kLineBytes;
+        // The proof writes its answers where staging is, and its page in front of the flags.
         CHECK(layout.flags >= sizeof(ProofPage));
         CHECK(layout.lines[0] >= layout.flags + teams * cuda::kFlagBytes);
         CHECK(layout.lines[1] >= layout.lines[0] + lines_bytes);
-        CHECK(layout.staging[0] >= layout.lines[1] + lines_bytes);
-        CHECK(layout.chunk_bytes == teams * layout.slice_bytes);
-        CHECK(layout.staging[1] >= layout.staging[0] + layout.chunk_bytes);
-        CHECK(layout.result[0] >= layout.staging[1] + layout.chunk_bytes);
-        CHECK(layout.result[1] >= layout.result[0] + layout.chunk_bytes);
-        CHECK(layout.result[1] + layout.chunk_bytes <= arena_bytes);
+        CHECK(layout.rings[0] >= layout.lines[1] + lines_bytes);
+        CHECK(layout.rings[1] >= layout.rings[0] + ring_bytes);
+        CHECK(layout.staging[0] >= layout.rings[1] + ring_bytes);
+        CHECK(layout.staging[0] + layout.chunk_bytes <= arena_bytes);
+        CHECK(layout.chunk_bytes >= arena_bytes / 8);
       }
     }
   }
@@ -38,10 +40,10 @@ TEST_CASE("every block has room, whole vectors, and all that wait fit on a devic
       CHECK(layout.max_blocks * static_cast<unsigned>(share) <= cuda::kMaxBlocks);
       CHECK(layout.lines_per_block >= cuda::kAnnouncementLines);
       CHECK(layout.lines_per_block <= cuda::kMaxLinesPerBlock);
-      // two_shot takes pieces of world slices, each of whole vectors.
-      CHECK(layout.slice_bytes >= 16);
-      for (const std::uint64_t part : {layout.lines[0], layout.staging[0], layout.result[0],
-                                       layout.slice_bytes, layout.chunk_bytes})
+      CHECK(layout.ring_lines >= 32);
+      CHECK(layout.ring_lines <= cuda::kMaxRingLines);
+      for (const std::uint64_t part : {layout.lines[0], layout.rings[0], layout.rings[1],
+                                       layout.staging[0], layout.chunk_bytes})
         CHECK(part % 16 == 0);
     }
   }

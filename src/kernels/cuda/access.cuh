@@ -43,6 +43,16 @@ __device__ inline std::uint32_t load_relaxed(const std::uint32_t* from) {
 }
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
+/// Programmatic dependent launch: what the launch in front wrote is visible after it, and the one
+/// behind may come now. Not earlier: a whole chain of launches would then wait on the device at the
+/// same time, and where ranks share it, keep out the ones that it waits for.
+__device__ inline void wait_for_predecessor() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 __device__ inline std::uint64_t now_ns() {
   std::uint64_t time;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));

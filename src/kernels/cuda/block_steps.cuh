@@ -3,13 +3,43 @@
 #pragma once
 
 #include "kernels/cuda/access.cuh"
-#include "kernels/cuda/device_state.hpp"
 #include "kernels/cuda/layout.hpp"
+#include "kernels/cuda/peers.cuh"
 
 namespace librun::cuda {
 
-/// Block b of every rank forms a team of its own, with its own counter, lines, pieces and flags. In
-/// each step it sends something to, and receives something from, block b of every peer:
+/// The first failure of the communicator is what the host is told.
+__device__ inline void report(DeviceState& state, Outcome outcome, std::uint32_t step, int peer) {
+  if (atomicExch(&state.failed, 1u) != 0) return;
+  HostWords& words = *state.control.words;
+  words.fatal_rank = static_cast<std::uint32_t>(peer);
+  words.fatal_step = step;
+  fence_system();
+  words.fatal = static_cast<std::uint32_t>(outcome);
+  // What is queued behind this launch must not wait once more.
+  state.control.gate = kGateClosed;
+  fence_system();
+}
+
+/// Looks at the abort word and the clock. Out of line: it would be in the way of what runs in every
+/// call.
+/// @param start_ns when the wait began, 0 at first
+/// @return the same, known now; 0: the wait is given up, and reported
+static __device__ __noinline__ std::uint64_t look_around(DeviceState& state, std::uint32_t step,
+                                                         int peer, std::uint64_t start_ns) {
+  const std::uint64_t now = now_ns();
+  if (start_ns == 0) start_ns = now;
+  const bool aborted = load_relaxed(&state.control.words->abort) != 0;
+  if (aborted || now - start_ns >= state.control.wait_ns) {
+    report(state, aborted ? Outcome::aborted : Outcome::timeout, step, peer);
+    return 0;
+  }
+  if (now - start_ns > 1000000) __nanosleep(1000);
+  return start_ns;
+}
+
+/// Block b of every rank forms a team of its own, with its own counter, lines and flags. In each
+/// step it sends something to, and receives something from, block b of every peer:
 ///
 ///   block b of rank p | begin s | send s | receive s from all | end s | begin s+1 | ...
 ///
@@ -17,81 +47,96 @@ namespace librun::cuda {
 /// ended s+1, so after it has received s+1 from block b of every peer, which sent that only after
 /// its whole block had consumed s (end is a barrier of the block). Blocks of other numbers share
 /// nothing, so the grid may change from launch to launch. It is the same on all ranks for a call.
+///
+/// From launch to launch more is known: who has received anything of a peer's launch knows that the
+/// peer's launches before it are over, with all of their blocks.
+template <int World>
 class BlockSteps {
  public:
-  __device__ explicit BlockSteps(DeviceState* state)
-      : state_(*state), step_(state->step[blockIdx.x]) {}
+  __device__ BlockSteps(DeviceState* state, const Peers<World>& peers)
+      : state_(*state),
+        peers_(peers),
+        source_bytes_(std::uint64_t{peers.layout().max_blocks} * peers.layout().lines_per_block *
+                      kLineBytes),
+        block_offset_(std::uint64_t{blockIdx.x} * peers.layout().lines_per_block * kLineBytes) {}
 
-  /// The gate, and what the announcement said. @return false: leave at once, all threads alike
+  /// The gate, and what the announcement said; takes up the counter.
+  /// @return false: leave at once, all threads alike
   __device__ bool enter(bool announced) {
-    if (!gate_open()) {
+    const std::uint32_t gate = load_relaxed(&state_.control.gate);
+    step_ = load_relaxed(&state_.step[blockIdx.x]);
+    const std::uint32_t refused = announced ? load_relaxed(&state_.refused) : 0;
+    if (__syncthreads_or(gate != kGateOpen) != 0) {
       if (blockIdx.x == 0 && threadIdx.x == 0) count_caught();
       return false;
     }
-    return !announced || load_relaxed(&state_.refused) == 0;
+    return refused == 0;
   }
-  __device__ bool gate_open() const {
+  /// The gate alone, of a launch that is not counted.
+  __device__ bool enter_quietly() {
+    step_ = load_relaxed(&state_.step[blockIdx.x]);
     return __syncthreads_or(load_relaxed(&state_.control.gate) != kGateOpen) == 0;
   }
 
-  __device__ int rank() const { return static_cast<int>(state_.control.rank); }
-  __device__ int world() const { return static_cast<int>(state_.control.world); }
-  __device__ const ArenaLayout& layout() const { return state_.control.layout; }
+  /// Blocks of a launch that form teams. A graph may be older than the layout, and have more.
+  __device__ std::uint32_t teams() const {
+    const std::uint32_t most = peers_.layout().max_blocks;
+    return gridDim.x < most ? gridDim.x : most;
+  }
+  __device__ bool in_team() const { return blockIdx.x < peers_.layout().max_blocks; }
+
+  __device__ int rank() const { return peers_.rank(); }
+  __device__ int world() const { return peers_.world(); }
+  __device__ const Peers<World>& peers() const { return peers_; }
   __device__ const ControlBlock& control() const { return state_.control; }
   __device__ std::uint32_t epoch() const { return step_; }
 
-  __device__ void begin() { step_ = next(step_); }
-
-  /// Line `index` that `source` writes in the arena of `owner` in this step.
-  __device__ std::byte* line(int owner, int source, std::uint32_t index) const {
-    const std::uint64_t at = place(source) * layout().lines_per_block + index;
-    return state_.control.arena[owner] + layout().lines[parity()] + at * kLlLineBytes;
-  }
-  /// The piece of staging that `source` writes in the arena of `owner` in this step.
-  __device__ std::byte* staging(int owner, int source) const {
-    return state_.control.arena[owner] + layout().staging[parity()] +
-           place(source) * layout().slice_bytes;
-  }
-  /// The same of the step before.
-  __device__ std::byte* previous_staging(int owner, int source) const {
-    return state_.control.arena[owner] + layout().staging[parity() ^ 1] +
-           place(source) * layout().slice_bytes;
-  }
-  __device__ std::byte* result(int owner, int source) const {
-    return state_.control.arena[owner] + layout().result[parity()] +
-           place(source) * layout().slice_bytes;
+  __device__ void begin() { step_ = after(step_); }
+  /// Steps wrap past 0, which lines and flags hold at first, and past 1, so that parities
+  /// alternate. A line that nobody writes for exactly 2^32 - 2 steps would pass for new; the
+  /// smallest takes hours.
+  __device__ static std::uint32_t after(std::uint32_t step) {
+    return step == 0xffffffffu ? 2 : step + 1;
   }
 
-  /// Waits until `ready()`, by one thread. @return false when the wait was given up, and reported
-  template <class Ready>
-  __device__ bool wait(int peer, Ready&& ready) {
+  /// Line `index` that this rank writes in this step in the arena of the k-th after it.
+  __device__ std::byte* line_to(int k, std::uint32_t index) const {
+    return peers_.arena(k) + line_offset(rank(), index);
+  }
+  /// Line `index` that `source` writes in the own arena in this step.
+  __device__ std::byte* line_from(int source, std::uint32_t index) const {
+    return peers_.own_arena() + line_offset(source, index);
+  }
+
+  /// Waits until `missing()` gives no rank (-1), by one thread.
+  /// @return false when the wait was given up, and reported
+  template <class Missing>
+  __device__ bool wait(Missing&& missing) {
     constexpr std::uint32_t kPollsPerLook = 1024;
     std::uint64_t start = 0;
     for (std::uint32_t polls = 1;; ++polls) {
-      if (ready()) return true;
+      const int peer = missing();
+      if (peer < 0) return true;
       if (polls % kPollsPerLook != 0) continue;
-      const HostWords& words = *state_.control.words;
-      if (load_relaxed(&words.abort) != 0) return report(Outcome::aborted, peer);
-      const std::uint64_t now = now_ns();
-      if (start == 0) start = now;
-      if (now - start >= state_.control.wait_ns) return report(Outcome::timeout, peer);
-      if (now - start > 1000000) __nanosleep(1000);
+      start = look_around(state_, step_, peer, start);
+      if (start == 0) return false;
     }
   }
 
   /// Tells every peer that this block has written all of the step, and waits for the same from all.
+  /// @param failed of this thread, before
   /// @return false: leave, all threads alike
-  __device__ bool exchange_flags() {
-    __syncthreads();
-    bool failed = false;
+  __device__ bool exchange_flags(bool failed = false) {
+    if (!end(failed)) return false;
     const int peer = static_cast<int>(threadIdx.x);
     if (peer < world() && peer != rank()) {
-      store_release(flag(peer, rank()), step_);
+      store_release(flag(peers_.arena_of(peer), rank()), step_);
       // A fast peer may be one step further already, and never two: it would need this step's flag.
       // Steps without flags come in between, so that "later" means nothing here.
-      failed = !wait(peer, [&] {
-        const std::uint32_t theirs = load_acquire(flag(rank(), peer));
-        return theirs == step_ || theirs == next(step_);
+      const std::uint32_t* from = flag(peers_.own_arena(), peer);
+      failed = !wait([&] {
+        const std::uint32_t theirs = load_acquire(from);
+        return theirs == step_ || theirs == after(step_) ? -1 : peer;
       });
     }
     return end(failed);
@@ -105,33 +150,18 @@ class BlockSteps {
     if (threadIdx.x == 0) state_.step[blockIdx.x] = step_;
   }
 
-  /// The first failure of the communicator is what the host is told. @return false
-  __device__ bool report(Outcome outcome, int peer) {
-    if (atomicExch(&state_.failed, 1u) != 0) return false;
-    HostWords& words = *state_.control.words;
-    words.fatal_rank = static_cast<std::uint32_t>(peer);
-    words.fatal_step = step_;
-    fence_system();
-    words.fatal = static_cast<std::uint32_t>(outcome);
-    // What is queued behind this launch must not wait once more.
-    state_.control.gate = kGateClosed;
-    fence_system();
-    return false;
-  }
-
  private:
-  /// Steps wrap past 0, which lines and flags hold at first, and past 1, so that parities
-  /// alternate. A line that nobody writes for exactly 2^32 - 2 steps would pass for new; the
-  /// smallest takes hours.
-  __device__ static std::uint32_t next(std::uint32_t step) {
-    return step == 0xffffffffu ? 2 : step + 1;
-  }
-  __device__ std::uint32_t parity() const { return step_ & 1; }
   __device__ std::uint64_t place(int source) const {
-    return static_cast<std::uint64_t>(source) * layout().max_blocks + blockIdx.x;
+    return static_cast<std::uint64_t>(source) * peers_.layout().max_blocks + blockIdx.x;
   }
-  __device__ std::uint32_t* flag(int owner, int source) const {
-    return reinterpret_cast<std::uint32_t*>(state_.control.arena[owner] + layout().flags +
+  __device__ std::uint64_t line_offset(int source, std::uint32_t index) const {
+    const std::uint64_t begin =
+        step_ % 2 == 0 ? peers_.layout().lines[0] : peers_.layout().lines[1];
+    return begin + block_offset_ + static_cast<unsigned>(source) * source_bytes_ +
+           index * kLineBytes;
+  }
+  __device__ std::uint32_t* flag(std::byte* arena, int source) const {
+    return reinterpret_cast<std::uint32_t*>(arena + peers_.layout().flags +
                                             place(source) * kFlagBytes);
   }
   /// A launch that fails leaves a closed gate behind, which is no suspend.
@@ -142,7 +172,10 @@ class BlockSteps {
   }
 
   DeviceState& state_;
-  std::uint32_t step_;
+  const Peers<World>& peers_;
+  std::uint64_t source_bytes_;  ///< of the lines of a source
+  std::uint64_t block_offset_;
+  std::uint32_t step_ = 0;
 };
 
 }  // namespace librun::cuda

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <future>
 #include <new>
+#include <random>
 #include <system_error>
 #include <thread>
 
+#include "kernels/cuda/geometry.hpp"
 #include "kernels/cuda/identity.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/layout.hpp"
@@ -26,6 +28,11 @@ using namespace cuda;
 using Deadline = std::chrono::steady_clock::time_point;
 
 cudaStream_t as_stream(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+LineWords draw_pattern() {
+  std::random_device random;
+  return {{random(), random(), random(), random()}};
+}
 
 UniqueStream make_stream() {
   cudaStream_t stream = nullptr;
@@ -56,8 +63,10 @@ class CudaGraph final : public CapturedLaunches {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int ordinal, bool legacy)
+  CudaDevice(int ordinal, bool legacy, const CudaOptions& options)
       : ordinal_(ordinal),
+        baked_(options.baked_pointers),
+        early_(options.programmatic_launch && has_programmatic_launch(ordinal)),
         guard_for_construction_(std::make_unique<DeviceGuard>(ordinal)),
         name_(device_name(ordinal)),
         legacy_(legacy),
@@ -155,13 +164,15 @@ class CudaDevice final : public Device {
                           reinterpret_cast<const std::byte*>(&control) + kFirst,
                           sizeof(control) - kFirst, cudaMemcpyHostToDevice, stream_.get()),
           "cudaMemcpyAsync");
-    if (!published_ || control.generation != generation_) {
+    const bool fresh = !published_ || control.generation != generation_;
+    if (fresh) {
       constexpr std::size_t kBegin = offsetof(DeviceState, step);
       constexpr std::size_t kEnd = offsetof(DeviceState, caught);
       check(cudaMemsetAsync(reinterpret_cast<std::byte*>(state_) + kBegin, 0, kEnd - kBegin,
                             stream_.get()),
             "cudaMemsetAsync");
     }
+    publish_peers(control, fresh);
     check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
     published_ = true;
     generation_ = control.generation;
@@ -283,16 +294,34 @@ class CudaDevice final : public Device {
   }
 
  private:
+  /// The table as kernels like it; a fresh arena's rings are armed before any peer may write there.
+  void publish_peers(const ControlBlock& control, bool fresh) {
+    const auto rank = control.rank;
+    const auto world = control.world;
+    if (fresh) peers_.armed = draw_pattern();
+    peers_.rank = rank;
+    peers_.world = world;
+    peers_.layout = control.layout;
+    for (std::uint32_t k = 0; k < world; ++k) peers_.arena[k] = control.arena[(rank + k) % world];
+    check(cudaMemcpyAsync(&state_->peers, &peers_, sizeof(peers_), cudaMemcpyHostToDevice,
+                          stream_.get()),
+          "cudaMemcpyAsync");
+    if (fresh && peers_.arena[0])
+      check(launch_arm(peers_.arena[0] + control.layout.rings[0],
+                       control.layout.staging[0] - control.layout.rings[0], peers_.armed,
+                       stream_.get()),
+            "arm");
+  }
+
   void run(const AllReduceArgs& args, cudaStream_t stream) {
     const ControlBlock& control = *args.control;
     const int world = static_cast<int>(control.world);
     const std::uint64_t size_bytes = args.count * element_bytes(args.dtype);
-    KernelArgs kernel_args{state_, args.send, args.recv, args.count, args.op, args.body, false};
-    Shape shape{args.dtype, world, 1};
+    KernelArgs kernel_args{state_, args.send, args.recv, args.count, 0, args.op, args.body, false};
     if (args.body == Body::stage_publish)
       return check(launch_stage_publish(kernel_args, size_bytes, stream), "stage_publish");
     if (args.body == Body::stage_reduce)
-      return check(launch_stage_reduce(kernel_args, shape, stream), "stage_reduce");
+      return check(launch_stage_reduce(kernel_args, args.dtype, stream), "stage_reduce");
 
     if (world > 1 && (args.check || args.body == Body::zero_copy || args.reject != Reject::none)) {
       Announcement mine = announcement_of(args, control.words->calls);
@@ -302,26 +331,29 @@ class CudaDevice final : public Device {
     }
     if (args.reject != Reject::none || args.count == 0 || args.body == Body::announce) return;
     if (world == 1) return check(launch_copy(kernel_args, size_bytes, stream), "copy");
-    if (args.body == Body::ll) {
-      // Lines of 12 bytes, or of 8 for types of 8.
-      const std::uint64_t line_bytes = element_bytes(args.dtype) == 8 ? 8 : 12;
-      shape.n_blocks = blocks_for(control, size_bytes / line_bytes + 1, 256);
-      return check(launch_ll(kernel_args, shape, stream), "ll");
+    const Spread spread = spread_of(kernel_args, args.dtype, world, control.layout);
+    kernel_args.fair_lines = spread.fair_lines;
+    const bool early = early_ && !kernel_args.announced;
+    const Shape shape{args.dtype, world, {spread.n_blocks, spread.n_threads, stream, early}};
+    const bool can_bake =
+        args.dtype == LIBRUN_FLOAT32 && args.op == LIBRUN_SUM && args.body != Body::zero_copy;
+    if (baked_ && can_bake)
+      return check(launch_baked({kernel_args, peers_}, shape), "a baked kernel");
+    switch (args.body) {
+      case Body::ll:
+        return check(launch_ll(kernel_args, shape), "ll");
+      case Body::one_shot:
+        return check(launch_one_shot(kernel_args, shape), "one_shot");
+      case Body::two_shot:
+        return check(launch_two_shot(kernel_args, shape), "two_shot");
+      default:
+        return check(launch_zero_copy(kernel_args, shape), "zero_copy");
     }
-    constexpr std::uint64_t kBytesPerBlock = 8192;
-    shape.n_blocks = blocks_for(control, size_bytes, kBytesPerBlock);
-    check(launch_chunked(kernel_args, shape, stream), "chunked");
-  }
-
-  /// A function of what all ranks know alike: blocks of the same number work together.
-  static std::uint32_t blocks_for(const ControlBlock& control, std::uint64_t work,
-                                  std::uint64_t per_block) {
-    const std::uint64_t wanted = (work + per_block - 1) / per_block;
-    return static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(wanted, 1, control.layout.max_blocks));
   }
 
   int ordinal_;
+  bool baked_;
+  bool early_;
   std::unique_ptr<DeviceGuard> guard_for_construction_;
   std::string name_;
   bool legacy_;
@@ -329,6 +361,7 @@ class CudaDevice final : public Device {
   UniqueStream stream_;  ///< for what librun does itself
   std::shared_ptr<StreamOrder> order_;
   DeviceState* state_ = nullptr;
+  PeerTable peers_{};
   std::unique_ptr<ControlBlock> control_;
   bool published_ = false;
   std::uint64_t generation_ = 0;
@@ -338,7 +371,7 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device(int ordinal, const std::string& ipc) {
+std::unique_ptr<Device> make_cuda_device(int ordinal, const CudaOptions& options) {
   int n_devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&n_devices);
   if (error != cudaSuccess || n_devices == 0) {
@@ -355,12 +388,12 @@ std::unique_ptr<Device> make_cuda_device(int ordinal, const std::string& ipc) {
                     std::to_string(n_devices) + ".",
                 "set librun_config_t.cuda_device to -1 for the current one.");
   const bool descriptors = has_descriptors(ordinal);
-  if (ipc == "descriptor" && !descriptors)
+  if (options.ipc == "descriptor" && !descriptors)
     throw Error(LIBRUN_UNSUPPORTED, -1,
                 "LIBRUN_IPC=descriptor: the driver exports no file descriptors on CUDA device " +
                     std::to_string(ordinal) + ".",
                 "use LIBRUN_IPC=auto.");
-  return std::make_unique<CudaDevice>(ordinal, ipc == "legacy" || !descriptors);
+  return std::make_unique<CudaDevice>(ordinal, options.ipc == "legacy" || !descriptors, options);
 }
 
 }  // namespace librun

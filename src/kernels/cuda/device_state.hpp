@@ -10,13 +10,30 @@
 namespace librun::cuda {
 
 inline constexpr int kMaxWorld = 16;
-inline constexpr std::uint32_t kMaxBlocks = 64;
+inline constexpr std::uint32_t kMaxBlocks = 128;
+
+/// Sixteen bytes, as four words.
+struct LineWords {
+  std::uint32_t word[4];
+};
+
+/// What a kernel must know of its peers. Seen from each rank, peer k is the k-th after it: all
+/// begin with another one.
+struct alignas(16) PeerTable {
+  std::uint32_t rank;
+  std::uint32_t world;
+  std::uint64_t reserved;
+  LineWords armed;  ///< what an armed line of this rank's arena holds; drawn for each generation
+  ArenaLayout layout;
+  std::byte* arena[kMaxWorld];  ///< [k]: of rank (rank + k) % world
+};
 
 /// At one address for life, so that graphs may hold it.
 struct DeviceState {
   ControlBlock control;  ///< copied from the host by publish
+  PeerTable peers;       ///< the table once more, as kernels like it
   /// The last step that each block has taken, on its own: no rendezvous of the grid. Zero at the
-  /// start of a generation, when all arenas are zero too. Step s writes the epoch s.
+  /// start of a generation, when all arenas are fresh too.
   std::uint32_t step[kMaxBlocks];
   std::uint32_t failed;   ///< the first failing block has reported
   std::uint32_t refused;  ///< what the announcement of the call under way said: 0: go on
@@ -30,9 +47,16 @@ struct KernelArgs {
   const std::byte* send;
   std::byte* recv;
   std::uint64_t count;
+  std::uint64_t fair_lines;  ///< of each block, or of each rank's part in it, rounded up
   librun_op_t op;
   Body body;
   bool announced;  ///< an announce kernel ran before this one
+};
+
+/// For measuring what the table costs: the same with the pointers in it. They do go stale.
+struct BakedArgs {
+  KernelArgs call;
+  PeerTable peers;
 };
 
 }  // namespace librun::cuda

@@ -42,6 +42,13 @@ bool has_descriptors(int ordinal) {
          supported != 0;
 }
 
+bool has_programmatic_launch(int ordinal) {
+  int major = 0;
+  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal) ==
+             cudaSuccess &&
+         major >= 9;
+}
+
 void check_reach(int ordinal, const std::string& uuid) {
   int n_devices = 0;
   check(cudaGetDeviceCount(&n_devices), "cudaGetDeviceCount");

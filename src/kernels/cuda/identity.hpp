@@ -12,6 +12,7 @@ std::string device_uuid(int ordinal);
 std::string device_name(int ordinal);
 /// Whether memory of the device can be exported as file descriptors.
 bool has_descriptors(int ordinal);
+bool has_programmatic_launch(int ordinal);
 
 /// @param uuid of a peer's GPU; one that is not visible here passes, and fails later when mapped
 /// @throws Error{unsupported} when `ordinal` cannot reach it, or 16-byte lines might arrive in

@@ -47,8 +47,9 @@ __global__ void __launch_bounds__(kThreads)
     announce(DeviceState* state, const Announcement mine, bool compare) {
   static_assert(kAnnouncementLines == 4 && kMaxWorld * kAnnouncementLines <= kThreads);
   __shared__ Announcement calls[kMaxWorld];
-  BlockSteps steps(state);
-  if (!steps.gate_open()) return;
+  const Peers<0> peers(state->peers);
+  BlockSteps<0> steps(state, peers);
+  if (!steps.enter_quietly()) return;
   const int peer = static_cast<int>(threadIdx.x / kAnnouncementLines);
   const std::uint32_t index = threadIdx.x % kAnnouncementLines;
   steps.begin();
@@ -61,12 +62,12 @@ __global__ void __launch_bounds__(kThreads)
     } else {
       const auto* own = reinterpret_cast<const std::uint32_t*>(&mine) + 3 * index;
       fence_system();
-      store_line(steps.line(peer, steps.rank(), index),
+      store_line(steps.line_to(peers.distance_to(peer), index),
                  make_uint4(own[0], own[1], own[2], steps.epoch()));
       uint4 line;
-      failed = !steps.wait(peer, [&] {
-        line = load_line(steps.line(steps.rank(), peer, index));
-        return line.w == steps.epoch();
+      failed = !steps.wait([&] {
+        line = load_line(steps.line_from(peer, index));
+        return line.w == steps.epoch() ? -1 : peer;
       });
       fence_system();
       words[0] = line.x;
@@ -101,7 +102,8 @@ __device__ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t s
 }
 
 __global__ void __launch_bounds__(kThreads) copy(const KernelArgs args, std::uint64_t size_bytes) {
-  BlockSteps steps(args.state);
+  const Peers<0> peers(args.state->peers);
+  BlockSteps<0> steps(args.state, peers);
   if (!steps.enter(args.announced)) return;
   if (args.send != args.recv) copy_bytes(args.recv, args.send, size_bytes);
 }
@@ -110,25 +112,25 @@ __global__ void __launch_bounds__(kThreads) copy(const KernelArgs args, std::uin
 // complete on all ranks when a reduce starts.
 __global__ void __launch_bounds__(kThreads)
     stage_publish(const KernelArgs args, std::uint64_t size_bytes) {
-  BlockSteps steps(args.state);
+  const Peers<0> peers(args.state->peers);
+  BlockSteps<0> steps(args.state, peers);
   if (!steps.enter(false)) return;
-  copy_bytes(steps.control().arena[steps.rank()] + steps.layout().staging[0], args.send,
-             size_bytes);
+  copy_bytes(peers.own_arena() + peers.layout().staging[0], args.send, size_bytes);
 }
 
 template <class V>
 __global__ void __launch_bounds__(kThreads) stage_reduce(const KernelArgs args) {
   using T = typename V::Type;
-  BlockSteps steps(args.state);
+  const Peers<0> peers(args.state->peers);
+  BlockSteps<0> steps(args.state, peers);
   if (!steps.enter(false)) return;
   const UserRange<T> recv(args.recv, args.count * sizeof(T));
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads * kVectorBytes;
   for (std::uint64_t at = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) * kVectorBytes;
        at < recv.size_bytes; at += stride)
-    recv.store(
-        at, reduce_ranks<T, V::kSum, V::kWorld, 4>(steps.world(), args.op, [&](int source) {
-          return load_arena<T>(steps.control().arena[source] + steps.layout().staging[0] + at);
-        }));
+    recv.store(at, reduce_ranks<T, V::kSum, V::kWorld, 4>(steps.world(), args.op, [&](int source) {
+                 return load_arena<T>(peers.arena_of(source) + peers.layout().staging[0] + at);
+               }));
 }
 
 __global__ void probe(const ProbeItem* items, int n_items, int rank) {
@@ -148,6 +150,15 @@ __global__ void probe(const ProbeItem* items, int n_items, int rank) {
                : "memory");
 }
 
+__global__ void __launch_bounds__(kThreads)
+    arm(std::byte* at, std::uint64_t size_bytes, const LineWords pattern) {
+  const uint4 words =
+      make_uint4(pattern.word[0], pattern.word[1], pattern.word[2], pattern.word[3]);
+  for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+       i < size_bytes / kLineBytes; i += std::uint64_t{gridDim.x} * kThreads)
+    reinterpret_cast<uint4*>(at)[i] = words;
+}
+
 std::uint32_t blocks_for(std::uint64_t size_bytes) {
   constexpr std::uint64_t kBytesPerBlock = std::uint64_t{kThreads} * kVectorBytes;
   const std::uint64_t wanted = (size_bytes + kBytesPerBlock - 1) / kBytesPerBlock;
@@ -160,30 +171,35 @@ std::uint32_t blocks_for(std::uint64_t size_bytes) {
 
 cudaError_t launch_announce(DeviceState* state, const Announcement& mine, bool compare,
                             cudaStream_t stream) {
-  return start(announce, 1, kThreads, stream, state, mine, compare);
+  return start(announce, {1, kThreads, stream}, state, mine, compare);
 }
 
 cudaError_t launch_copy(const KernelArgs& args, std::uint64_t size_bytes, cudaStream_t stream) {
-  return start(copy, blocks_for(size_bytes), kThreads, stream, args, size_bytes);
+  return start(copy, {blocks_for(size_bytes), kThreads, stream}, args, size_bytes);
 }
 
 cudaError_t launch_stage_publish(const KernelArgs& args, std::uint64_t size_bytes,
                                  cudaStream_t stream) {
-  return start(stage_publish, blocks_for(size_bytes), kThreads, stream, args, size_bytes);
+  return start(stage_publish, {blocks_for(size_bytes), kThreads, stream}, args, size_bytes);
 }
 
-cudaError_t launch_stage_reduce(const KernelArgs& args, const Shape& shape, cudaStream_t stream) {
-  return with_variant(shape.dtype, args.op, 0, [&](auto variant) {
+cudaError_t launch_stage_reduce(const KernelArgs& args, librun_dtype_t dtype, cudaStream_t stream) {
+  return with_variant(dtype, args.op, 0, [&](auto variant) {
     using V = decltype(variant);
     const std::uint64_t size_bytes = args.count * sizeof(typename V::Type);
-    return start(stage_reduce<V>, blocks_for(size_bytes), kThreads, stream, args);
+    return start(stage_reduce<V>, {blocks_for(size_bytes), kThreads, stream}, args);
   });
 }
 
 cudaError_t launch_probe(const ProbeItem* items, int n_items, int rank, cudaStream_t stream) {
   constexpr int kProbeThreads = 64;
-  return start(probe, (n_items + kProbeThreads - 1) / kProbeThreads, kProbeThreads, stream, items,
-               n_items, rank);
+  const auto n_blocks = static_cast<std::uint32_t>((n_items + kProbeThreads - 1) / kProbeThreads);
+  return start(probe, {n_blocks, kProbeThreads, stream}, items, n_items, rank);
+}
+
+cudaError_t launch_arm(std::byte* at, std::uint64_t size_bytes, const LineWords& pattern,
+                       cudaStream_t stream) {
+  return start(arm, {blocks_for(size_bytes), kThreads, stream}, at, size_bytes, pattern);
 }
 
 }  // namespace librun::cuda

@@ -11,58 +11,64 @@ namespace librun::cuda {
 
 inline constexpr std::size_t kMinArenaBytes = std::size_t{2} << 20;
 inline constexpr std::size_t kDefaultArenaBytes = std::size_t{64} << 20;
-/// The 16 bytes of `ll` that travel together.
-inline constexpr std::size_t kLlLineBytes = 16;
-inline constexpr std::uint32_t kMaxLinesPerBlock = 512;
+/// What travels whole.
+inline constexpr std::size_t kLineBytes = 16;
+/// Each thread of an ll kernel has one.
+inline constexpr std::uint32_t kMaxLinesPerBlock = 256;
 /// Announcements travel as lines with 12 bytes of data each.
 inline constexpr std::uint32_t kAnnouncementLines = sizeof(Announcement) / 12;
 /// Each flag has a place of its own, so that polling one does not disturb another.
 inline constexpr std::size_t kFlagBytes = 64;
+/// A power of two, so that the counter of steps may wrap. Why eight: see armed_ring.cuh.
+inline constexpr std::uint32_t kRingSlots = 8;
+/// Two less than the slots: what the first sends of a round write over is of an older one.
+inline constexpr std::uint32_t kRoundSteps = 6;
+inline constexpr std::uint32_t kMaxRingLines = 1024;
 
-/// An arena is what its owner's peers write into. Every (parity, source, block) has its own lines,
-/// a piece of staging and a piece of result; every (source, block) a flag.
+/// An arena is what its owner's peers write into. Every (source, block) has a flag, every (parity,
+/// source, block) its own lines of ll, every (slot, source, block) its own armed lines:
 ///
-///   | proof | flags          | lines 0 | lines 1 | staging 0 | staging 1 | result 0 | result 1 |
-///    64 KiB   n * B * 64 B     n*B*L*16             n*B*S                   n*B*S
+///   | proof | flags      | lines 0 | lines 1 | ring of inputs | ring of results | staging |
+///    64 KiB   n * B * 64   n*B*L*16 each       8*(n-1)*B*A*16 each               the rest
 ///
-/// with n ranks, B = max_blocks, L = lines_per_block, S = slice_bytes. chunk_bytes is n*B*S: the
-/// stages of `stepped` use staging 0 as one piece.
+/// with n ranks, B = max_blocks, L = lines_per_block, A = ring_lines. Staging is for the stages of
+/// `stepped` and for the proof: chunk_bytes as one piece.
 ///
-/// Blocks that wait must all be resident, of all ranks that share a device: B is 64 / ranks there.
+/// Blocks that wait must all be resident, of all ranks that share a device, with those of the next
+/// launch: B is 128 / ranks there.
 inline ArenaLayout make_layout(int world, std::size_t arena_bytes, int ranks_on_device) {
   constexpr std::size_t kProofBytes = std::size_t{64} << 10;
   constexpr std::size_t kGrain = 512;
-  constexpr std::size_t kEnoughForOneBlock = std::size_t{12} << 10;
+  constexpr std::uint32_t kWarp = 32;
   const auto ranks = static_cast<std::size_t>(world);
+  const std::size_t sources = std::max<std::size_t>(ranks - 1, 1);
   ArenaLayout layout{};
   std::size_t blocks =
       std::max<std::size_t>(kMaxBlocks / static_cast<std::size_t>(std::max(ranks_on_device, 1)), 1);
-  const auto share = [&] {
-    const std::size_t flags_bytes = ranks * blocks * kFlagBytes;
-    return (arena_bytes - kProofBytes - flags_bytes) / (2 * ranks * blocks);
+  // A quarter is for lines of ll, a half for the rings.
+  const auto lines_at = [&] { return arena_bytes / 4 / (2 * ranks * blocks * kLineBytes); };
+  const auto ring_at = [&] {
+    return arena_bytes / 2 / (2 * kRingSlots * sources * blocks * kLineBytes);
   };
-  while (blocks > 1 && share() < kEnoughForOneBlock) blocks /= 2;
-  const std::size_t lines =
-      std::clamp<std::size_t>(share() / 4 / kLlLineBytes / 32 * 32, 32, kMaxLinesPerBlock);
-  const std::size_t lines_bytes = lines * kLlLineBytes;
+  while (blocks > 1 && std::min(lines_at(), ring_at()) < 2 * kWarp) blocks /= 2;
+  const auto whole_warps = [&](std::size_t lines, std::uint32_t most) {
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(lines / kWarp * kWarp, kWarp, most));
+  };
   layout.max_blocks = static_cast<std::uint32_t>(blocks);
-  layout.lines_per_block = static_cast<std::uint32_t>(lines);
-  layout.slice_bytes = (share() - lines_bytes) / 2 / kGrain * kGrain;
-  layout.chunk_bytes = ranks * blocks * layout.slice_bytes;
-  layout.flags = kProofBytes;
-  std::uint64_t offset = kProofBytes + ranks * blocks * kFlagBytes;
-  for (std::uint64_t& lines_at : layout.lines) {
-    lines_at = offset;
-    offset += ranks * blocks * lines_bytes;
-  }
-  for (std::uint64_t& staging : layout.staging) {
-    staging = offset;
-    offset += layout.chunk_bytes;
-  }
-  for (std::uint64_t& result : layout.result) {
-    result = offset;
-    offset += layout.chunk_bytes;
-  }
+  layout.lines_per_block = whole_warps(lines_at(), kMaxLinesPerBlock);
+  layout.ring_lines = whole_warps(ring_at(), kMaxRingLines);
+  std::uint64_t offset = kProofBytes;
+  const auto place = [&](std::uint64_t& at, std::size_t size_bytes) {
+    at = offset;
+    offset += size_bytes;
+  };
+  place(layout.flags, ranks * blocks * kFlagBytes);
+  for (std::uint64_t& lines : layout.lines)
+    place(lines, ranks * blocks * layout.lines_per_block * kLineBytes);
+  for (std::uint64_t& ring : layout.rings)
+    place(ring, kRingSlots * sources * blocks * layout.ring_lines * kLineBytes);
+  layout.chunk_bytes = (arena_bytes - offset) / kGrain * kGrain;
+  place(layout.staging[0], layout.chunk_bytes);
   return layout;
 }
 

@@ -4,16 +4,25 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
+#include "kernels/cuda/launch.hpp"
 
 namespace librun::cuda {
 
 template <class... Parameters>
-cudaError_t start(void (*kernel)(Parameters...), std::uint32_t n_blocks, std::uint32_t n_threads,
-                  cudaStream_t stream, Parameters... arguments) {
-  void* pointers[] = {&arguments...};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(n_blocks), dim3(n_threads),
-                          pointers, 0, stream);
+cudaError_t start(void (*kernel)(Parameters...), const Geometry& geometry,
+                  const Parameters&... arguments) {
+  const void* pointers[] = {&arguments...};
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(geometry.n_blocks);
+  config.blockDim = dim3(geometry.n_threads);
+  config.stream = geometry.stream;
+  config.attrs = &attribute;
+  config.numAttrs = geometry.early ? 1 : 0;
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel),
+                             const_cast<void**>(pointers));
 }
 
 }  // namespace librun::cuda

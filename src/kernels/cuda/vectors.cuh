@@ -14,8 +14,40 @@ inline constexpr std::uint64_t kVectorBytes = 16;
 template <class T>
 using Vector = Packed<T, 4>;
 
+template <class T>
+__device__ inline Vector<T> to_vector(uint4 words) {
+  Vector<T> value;
+  value.words[0] = words.x;
+  value.words[1] = words.y;
+  value.words[2] = words.z;
+  value.words[3] = words.w;
+  return value;
+}
+template <class T>
+__device__ inline uint4 to_words(const Vector<T>& value) {
+  return make_uint4(value.words[0], value.words[1], value.words[2], value.words[3]);
+}
+
 __device__ inline bool is_aligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kVectorBytes == 0;
+}
+
+/// Where a vector is not whole or not aligned; out of line, since that is the end or seldom.
+template <class T>
+static __device__ __noinline__ uint4 load_elements(const T* from, std::uint64_t count) {
+  Vector<T> value;
+  for (std::uint32_t& word : value.words) word = 0;
+#pragma unroll
+  for (int i = 0; i < Vector<T>::kElements; ++i)
+    if (i < count) value.elements[i] = from[i];
+  return to_words(value);
+}
+template <class T>
+static __device__ __noinline__ void store_elements(T* to, std::uint64_t count, uint4 words) {
+  const Vector<T> value = to_vector<T>(words);
+#pragma unroll
+  for (int i = 0; i < Vector<T>::kElements; ++i)
+    if (i < count) to[i] = value.elements[i];
 }
 
 /// Memory of the user: aligned to T only, and ending anywhere.
@@ -30,31 +62,21 @@ struct UserRange {
 
   /// @param at a multiple of 16; what lies beyond the end reads as zero
   __device__ Vector<T> load(std::uint64_t at) const {
-    Vector<T> value;
-    if (aligned && at + kVectorBytes <= size_bytes) {
-      const uint4 words = __ldcg(reinterpret_cast<const uint4*>(base + at));
-      value.words[0] = words.x;
-      value.words[1] = words.y;
-      value.words[2] = words.z;
-      value.words[3] = words.w;
-      return value;
-    }
-    for (std::uint32_t& word : value.words) word = 0;
-#pragma unroll
-    for (int i = 0; i < Vector<T>::kElements; ++i)
-      if (at + i * sizeof(T) < size_bytes)
-        value.elements[i] = reinterpret_cast<const T*>(base + at)[i];
-    return value;
+    if (aligned && at + kVectorBytes <= size_bytes)
+      return to_vector<T>(__ldcg(reinterpret_cast<const uint4*>(base + at)));
+    return to_vector<T>(load_elements(reinterpret_cast<const T*>(base + at), elements_from(at)));
   }
   __device__ void store(std::uint64_t at, const Vector<T>& value) const {
     if (aligned && at + kVectorBytes <= size_bytes) {
-      *reinterpret_cast<uint4*>(base + at) =
-          make_uint4(value.words[0], value.words[1], value.words[2], value.words[3]);
+      *reinterpret_cast<uint4*>(base + at) = to_words(value);
       return;
     }
-#pragma unroll
-    for (int i = 0; i < Vector<T>::kElements; ++i)
-      if (at + i * sizeof(T) < size_bytes) reinterpret_cast<T*>(base + at)[i] = value.elements[i];
+    store_elements(reinterpret_cast<T*>(base + at), elements_from(at), to_words(value));
+  }
+
+ private:
+  __device__ std::uint64_t elements_from(std::uint64_t at) const {
+    return at < size_bytes ? (size_bytes - at) / sizeof(T) : 0;
   }
 };
 
@@ -62,18 +84,7 @@ struct UserRange {
 /// peers write.
 template <class T>
 __device__ inline Vector<T> load_arena(const std::byte* at) {
-  const uint4 words = __ldcg(reinterpret_cast<const uint4*>(at));
-  Vector<T> value;
-  value.words[0] = words.x;
-  value.words[1] = words.y;
-  value.words[2] = words.z;
-  value.words[3] = words.w;
-  return value;
-}
-template <class T>
-__device__ inline void store_arena(std::byte* at, const Vector<T>& value) {
-  *reinterpret_cast<uint4*>(at) =
-      make_uint4(value.words[0], value.words[1], value.words[2], value.words[3]);
+  return to_vector<T>(__ldcg(reinterpret_cast<const uint4*>(at)));
 }
 
 __device__ inline std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {

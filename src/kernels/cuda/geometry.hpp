@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many blocks and threads a launch takes: a function of what all ranks know alike, since blocks
+// and threads of the same number work together.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/layout.hpp"
+#include "kernels/dtype.hpp"
+
+namespace librun::cuda {
+
+struct Spread {
+  std::uint32_t n_blocks;
+  std::uint32_t n_threads;
+  std::uint64_t fair_lines;  ///< KernelArgs::fair_lines
+};
+
+/// Threads of a kernel on armed lines. Each rank more takes registers, and two launches must fit on
+/// the device; what is no sum is not unrolled. @param world 0: known at run time only
+constexpr std::uint32_t max_ring_threads(int world) { return world == 2 ? 512 : 256; }
+
+/// @pre args.count > 0
+inline Spread spread_of(const KernelArgs& args, librun_dtype_t dtype, int world,
+                        const ArenaLayout& layout) {
+  // Measured at 2 and 8 ranks on one H200: 64 to 256 are alike, docs/measurements/h200-kernels.md.
+  constexpr std::uint64_t kLinesPerBlock = 128;
+  constexpr std::uint64_t kWarp = 32;
+  const auto ceil = [](std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; };
+  const std::uint64_t element = element_bytes(dtype);
+  const bool ll = args.body == Body::ll;
+  const std::uint64_t line_bytes = !ll ? kLineBytes : element == 8 ? 8 : 12;
+  std::uint64_t lines = ceil(args.count * element, line_bytes);
+  if (args.body == Body::two_shot || args.body == Body::zero_copy)
+    lines = ceil(lines, static_cast<std::uint64_t>(world));
+  const std::uint64_t most_threads =
+      ll ? layout.lines_per_block
+         : std::min(max_ring_threads(args.op == LIBRUN_SUM ? world : 0), layout.ring_lines);
+  const std::uint64_t n_blocks =
+      std::clamp<std::uint64_t>(ceil(lines, kLinesPerBlock), 1, layout.max_blocks);
+  const std::uint64_t fair = ceil(lines, n_blocks);
+  const std::uint64_t n_threads =
+      std::clamp<std::uint64_t>(ceil(fair, kWarp) * kWarp, kWarp, most_threads);
+  return {static_cast<std::uint32_t>(n_blocks), static_cast<std::uint32_t>(n_threads), fair};
+}
+
+}  // namespace librun::cuda
