@@ -39,8 +39,10 @@ std::string Report::start_line() const {
   if (options_.cycles != 0) until = fmt::format("{} cycles", options_.cycles);
   if (options_.duration.count() != 0)
     until += fmt::format("{}{} s", until.empty() ? "" : " or ", options_.duration.count());
-  return fmt::format("# car_stress {}: {} rank{}, {}, seed {:#x}, checkpoint {}",
-                     LIBRUN_VERSION_STRING, world_, world_ == 1 ? "" : "s", until, options_.seed,
+  return fmt::format("# car_stress {}: {}{} rank{}, {}, seed {:#x}, checkpoint {}",
+                     LIBRUN_VERSION_STRING,
+                     options_.scenario.empty() ? "" : "scenario " + options_.scenario + ", ",
+                     world_, world_ == 1 ? "" : "s", until, options_.seed,
                      options_.checkpoint == Checkpoint::fake ? "fake" : "none");
 }
 

@@ -55,6 +55,7 @@ std::string Report::json(const std::string& error, int exit_code) const {
                     {"resume_us", times(tally_.resume)},
                     {"held", held(trends_)},
                     {"exit_code", exit_code}};
+  if (!options_.scenario.empty()) root["scenario"] = options_.scenario;
   if (!error.empty()) root["error"] = error;
   root["bad_cycles"] = ordered_json::array();
   for (const BadCycle& bad : tally_.bad_cycles)
@@ -75,7 +76,9 @@ std::string Report::findings(std::uint64_t begin, std::uint64_t end) const {
 }
 
 std::string Report::junit(const std::string& error) const {
-  TestSuite suite{"car_stress", tally_.elapsed_s(), {}, {}, {}};
+  const std::string& scenario = options_.scenario;
+  TestSuite suite{
+      "car_stress" + (scenario.empty() ? "" : "." + scenario), tally_.elapsed_s(), {}, {}, {}};
   suite.properties = {{"version", LIBRUN_VERSION_STRING},
                       {"ranks", std::to_string(world_)},
                       {"seed", fmt::format("{:#x}", options_.seed)},
