@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "car_stress/options.hpp"
+#include "car_stress/scenarios.hpp"
 #include "common/env_help.hpp"
 #include "common/exit_codes.hpp"
 #include "common/info.hpp"
@@ -45,7 +49,10 @@ class Flags {
         throw CLI::ValidationError(name, error.what());
       }
     };
-    return app_.add_option_function<std::string>(name, set, help)->type_name(type)->group(group_);
+    return app_.add_option_function<std::string>(name, set, help)
+        ->type_name(type)
+        ->group(group_)
+        ->take_last();  // what follows a scenario overrules it
   }
 
   CLI::Option* flag(const std::string& name, bool& value, const std::string& help) {
@@ -99,6 +106,11 @@ void add_work(CLI::App& app, Options& o, std::string& preset) {
                  throw std::invalid_argument("\"" + text + "\" is not ci, hour or night");
                preset = text;
              });
+  flags.text("--scenario", "ID", "The options of one of --list-scenarios",
+             [&o](const std::string& text) {
+               o.fewest_ranks = scenario_of(text).fewest_ranks;
+               o.scenario = text;
+             });
   flags.text("--seed", "N", "What all randomness comes from [1]", [&o](const std::string& text) {
     o.seed = parse_number(text, "a 64-bit number, decimal or 0x...");
   });
@@ -140,7 +152,14 @@ void add_faults(CLI::App& app, Options& o) {
   flags.flag("--keep-going", o.keep_going, "Go on after a wrong result");
 }
 
-void add_output(CLI::App& app, Options& o, bool& version, std::string& help_env) {
+/// Options that print something and stop.
+struct Asked {
+  bool version = false;
+  std::string help_env;
+  std::string list_scenarios;
+};
+
+void add_output(CLI::App& app, Options& o, Asked& asked) {
   Flags flags(app, "Output");
   flags.text("--progress", "MODE", "auto, always or never [auto]", [&o](const std::string& text) {
     const auto mode = parse_progress_mode(text);
@@ -156,11 +175,16 @@ void add_output(CLI::App& app, Options& o, bool& version, std::string& help_env)
              [&o](const std::string& text) { o.junit_file = text; });
   flags.flag("--list", o.list, "Show what the cycles do, and stop");
   flags.flag("--info", o.info, "Show versions, devices and settings, and stop");
-  app.add_option("--help-env", help_env, "Show the LIBRUN_* variables, as text or markdown")
+  app.add_option("--list-scenarios", asked.list_scenarios,
+                 "Show what goes wrong elsewhere, and its runs and\ntests, as text or markdown")
       ->expected(0, 1)
       ->type_name("[FORMAT]")
       ->group("Output");
-  flags.flag("--version", version, "Show the version, and stop");
+  app.add_option("--help-env", asked.help_env, "Show the LIBRUN_* variables, as text or markdown")
+      ->expected(0, 1)
+      ->type_name("[FORMAT]")
+      ->group("Output");
+  flags.flag("--version", asked.version, "Show the version, and stop");
 }
 
 /// One cycle alone has a length already. (CLI11's excludes would fill the help.)
@@ -177,29 +201,47 @@ void apply_preset(const CLI::App& app, Options& options, const std::string& name
     options.duration = parse_duration(name == "ci" ? "60s" : name == "hour" ? "1h" : "8h");
 }
 
+/// The words of the command line, from the first on, behind those of the scenario that it names.
+/// @throws std::invalid_argument: there is none of that name
+std::vector<std::string> with_scenario(int argc, char** argv) {
+  const std::vector<std::string> given(argv + 1, argv + argc);
+  std::vector<std::string> words;
+  const std::string flag = "--scenario";
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const bool is_split = given[i] == flag && i + 1 < given.size();
+    if (!is_split && !given[i].starts_with(flag + "=")) continue;
+    const std::string id = is_split ? given[i + 1] : given[i].substr(flag.size() + 1);
+    words = CLI::detail::split_up(scenario_of(id).options);
+  }
+  words.insert(words.end(), given.begin(), given.end());
+  return words;
+}
+
 }  // namespace
 
 Parsed parse_options(int argc, char** argv) {
   Parsed parsed;
   Options& options = parsed.options;
   std::string preset;
-  std::string help_env;
-  bool version = false;
+  Asked asked;
   CLI::App app(kPurpose, "car_stress");
   app.footer(kFooter);
   app.get_formatter()->column_width(26);
   add_work(app, options, preset);
   add_device(app, options);
   add_faults(app, options);
-  add_output(app, options, version, help_env);
+  add_output(app, options, asked);
   app.set_help_flag("-h,--help", "Show this, and stop")->group("Output");
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = with_scenario(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 wants them
+    app.parse(words);
     if (app.count("--cycle")) check_alone(app);
-    if (app.count("--help-env")) {
-      if (help_env.empty()) help_env = "text";
-      return {{}, false, kExitOk, env_help(help_env) + "\n"};
-    }
+    const auto format = [](const std::string& text) { return text.empty() ? "text" : text; };
+    if (app.count("--help-env"))
+      return {{}, false, kExitOk, env_help(format(asked.help_env)) + "\n"};
+    if (app.count("--list-scenarios"))
+      return {{}, false, kExitOk, scenario_list(format(asked.list_scenarios))};
   } catch (const CLI::CallForHelp&) {
     return {{}, false, kExitOk, app.help()};
   } catch (const CLI::ParseError& error) {
@@ -210,7 +252,7 @@ Parsed parse_options(int argc, char** argv) {
   } catch (const std::invalid_argument& error) {
     return {{}, false, kExitUsage, fmt::format("car_stress: {}\n", error.what())};
   }
-  if (version) return {{}, false, kExitOk, "car_stress, " + version_text() + "\n"};
+  if (asked.version) return {{}, false, kExitOk, "car_stress, " + version_text() + "\n"};
   if (!preset.empty()) apply_preset(app, options, preset);
   if (options.duration.count() != 0 && !app.count("--cycles")) options.cycles = 0;
   if (app.count("--cycle")) options.cycles = 1;

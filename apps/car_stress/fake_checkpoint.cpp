@@ -10,8 +10,11 @@ constexpr std::size_t kKeptGenerations = 4;
 
 }  // namespace
 
-FakeCheckpoint::~FakeCheckpoint() {
+FakeCheckpoint::~FakeCheckpoint() { vacate_all(); }
+
+void FakeCheckpoint::vacate_all() {
   for (const auto& ranges : generations_) release(ranges);
+  generations_.clear();
 }
 
 int FakeCheckpoint::occupy(std::span<const librun_mapping_t> mappings) {

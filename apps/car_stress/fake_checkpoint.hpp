@@ -26,6 +26,8 @@ class FakeCheckpoint {
   /// @return how many were free to take
   int occupy(std::span<const librun_mapping_t> mappings);
 
+  void vacate_all();
+
   /// How many of the mappings of before are now at another address.
   static int count_moved(std::span<const librun_mapping_t> before,
                          std::span<const librun_mapping_t> after);

@@ -29,6 +29,10 @@ std::optional<Refusal> refuse(const Options& options, const MpiSession& session)
   if (!launcher.empty()) return Refusal{launcher, kExitEnvironment};
   if (options.checkpoint == Checkpoint::driver)
     return Refusal{"not run: --checkpoint driver is not in this version", kExitSkip};
+  if (session.world() < options.fewest_ranks)
+    return Refusal{fmt::format("--scenario {} needs {} ranks or more, there are {}",
+                               options.scenario, options.fewest_ranks, session.world()),
+                   kExitUsage};
   if (options.kill && options.kill->rank >= session.world())
     return Refusal{
         fmt::format("--kill-rank {}: there are {} ranks", options.kill->rank, session.world()),

@@ -35,6 +35,8 @@ struct Options {
   librun_algo_t algo = LIBRUN_ALGO_AUTO;
   Checkpoint checkpoint = Checkpoint::none;
   std::optional<Kill> kill;
+  std::string scenario;  ///< which one these options come from
+  int fewest_ranks = 1;  ///< that it needs
   std::string fault;
   std::string expected_failure;
   bool keep_going = false;

@@ -34,21 +34,31 @@ Report::Report(const Options& options, int rank, int world, Tally& tally)
   tally_.first_cycle = options.first_cycle;
 }
 
-void Report::start() {
-  if (!is_rank0_) return;
+std::string Report::start_line() const {
   std::string until;
   if (options_.cycles != 0) until = fmt::format("{} cycles", options_.cycles);
   if (options_.duration.count() != 0)
     until += fmt::format("{}{} s", until.empty() ? "" : " or ", options_.duration.count());
-  fmt::print(stream_, "# car_stress {}: {} rank{}, {}, seed {:#x}, checkpoint {}\n",
-             LIBRUN_VERSION_STRING, world_, world_ == 1 ? "" : "s", until, options_.seed,
-             options_.checkpoint == Checkpoint::fake ? "fake" : "none");
+  return fmt::format("# car_stress {}: {}{} rank{}, {}, seed {:#x}, checkpoint {}",
+                     LIBRUN_VERSION_STRING,
+                     options_.scenario.empty() ? "" : "scenario " + options_.scenario + ", ",
+                     world_, world_ == 1 ? "" : "s", until, options_.seed,
+                     options_.checkpoint == Checkpoint::fake ? "fake" : "none");
+}
+
+void Report::start() {
+  if (!is_rank0_) return;
+  fmt::print(stream_, "{}\n", start_line());
   std::fflush(stream_);
+  // A run that is killed has failed, also for those who read only the file.
+  if (!options_.junit_file.empty())
+    write_json(options_.junit_file, junit("the run did not come to its end: see its output"));
 }
 
 void Report::cycle_done(std::uint64_t cycle, const CycleNotes& notes, const std::string& finding) {
   ++tally_.cycles;
   tally_.moved_cycles += notes.moved;
+  if (tally_.cycles % kCyclesPerPart == 0) tally_.part_ends_s.push_back(tally_.elapsed_s());
   if (notes.wrong) {
     ++tally_.failures;
     if (tally_.bad_cycles.size() < kKeptBadCycles) tally_.bad_cycles.push_back({cycle, finding});
@@ -93,10 +103,27 @@ std::string Report::final_line(const std::string& error) const {
   return text;
 }
 
+/// One line of what rank 0 holds, and one for each rank that holds more and more.
+std::string Report::held_lines() const {
+  if (trends_.empty()) return {};
+  const HoldingsTrend& first = trends_.front();
+  if (!first.is_known())
+    return fmt::format("what is held: not compared, that takes {} cycles\n",
+                       HoldingsTrend::kMinSamples * kCyclesPerEpoch);
+  std::string text = "what rank 0 holds, early and late:";
+  for (const HoldingsField& field : holdings_fields())
+    text += fmt::format(" {} {} {}", field.name, first.early.*field.value, first.late.*field.value);
+  text += "\n";
+  for (std::size_t rank = 0; rank < trends_.size(); ++rank)
+    if (const std::string growth = trends_[rank].growth(); !growth.empty())
+      text += fmt::format("rank {} holds more and more: {}\n", rank, growth);
+  return text;
+}
+
 void Report::finish(const std::string& error, int exit_code) {
   if (!is_rank0_) return;
   progress_.finish();
-  fmt::print(stream_, "{}\n", final_line(error));
+  fmt::print(stream_, "{}\n{}", final_line(error), held_lines());
   if (!options_.json_file.empty()) write_json(options_.json_file, json(error, exit_code));
   if (!options_.junit_file.empty()) write_json(options_.junit_file, junit(error));
   std::fflush(nullptr);

@@ -22,12 +22,17 @@ class Report {
   void start();
   /// @param finding the first one of the cycle
   void cycle_done(std::uint64_t cycle, const CycleNotes& notes, const std::string& finding);
+  /// What each rank holds, by rank.
+  void compare(std::vector<HoldingsTrend> trends) { trends_ = std::move(trends); }
   /// The final line and the files. @param error what ended the run early, "" when nothing did
   void finish(const std::string& error, int exit_code);
 
  private:
+  std::string start_line() const;
   std::string progress_line() const;
   std::string final_line(const std::string& error) const;
+  std::string held_lines() const;
+  std::string findings(std::uint64_t begin, std::uint64_t end) const;
   std::string json(const std::string& error, int exit_code) const;
   std::string junit(const std::string& error) const;
 
@@ -37,6 +42,7 @@ class Report {
   std::FILE* const stream_;  ///< for people: not where JSON goes
   Tally& tally_;
   Progress progress_;
+  std::vector<HoldingsTrend> trends_;
 };
 
 }  // namespace car::stress

@@ -6,68 +6,58 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "car_stress/junit.hpp"
 #include "car_stress/report.hpp"
 #include "librun/librun.h"
 
 namespace car::stress {
 namespace {
 
-/// A night has too many cycles for a test case each.
-constexpr std::uint64_t kCyclesPerTestCase = 100;
+using nlohmann::ordered_json;
 
-std::string xml_escape(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return escaped;
+ordered_json times(const Durations& durations) {
+  const auto rounded = [](double us) { return std::round(us * 10) / 10; };
+  return {{"count", durations.count()},
+          {"p50", rounded(durations.percentile_us(50))},
+          {"p99", rounded(durations.percentile_us(99))},
+          {"max", rounded(durations.longest_us())}};
 }
 
-nlohmann::ordered_json times(const Durations& durations) {
-  const auto rounded = [&](double percent) {
-    return std::round(durations.percentile_us(percent) * 10) / 10;
-  };
-  return {{"count", durations.count()},
-          {"p50", rounded(50)},
-          {"p99", rounded(99)},
-          {"max", rounded(100)}};
+/// One entry for each rank.
+ordered_json held(const std::vector<HoldingsTrend>& trends) {
+  ordered_json ranks = ordered_json::array();
+  for (const HoldingsTrend& trend : trends) {
+    ordered_json rank{{"samples", trend.samples}};
+    rank["flat"] = trend.is_known() ? ordered_json(trend.growth().empty()) : ordered_json();
+    for (const HoldingsField& field : holdings_fields())
+      rank[field.name] = {{"early", trend.early.*field.value}, {"late", trend.late.*field.value}};
+    ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 }  // namespace
 
 std::string Report::json(const std::string& error, int exit_code) const {
-  nlohmann::ordered_json root{{"schema", "librun.stress/1"},
-                              {"version", LIBRUN_VERSION_STRING},
-                              {"ranks", world_},
-                              {"seed", options_.seed},
-                              {"first_cycle", tally_.first_cycle},
-                              {"cycles", tally_.cycles},
-                              {"moved_cycles", tally_.moved_cycles},
-                              {"calls", tally_.calls},
-                              {"graph_launches", tally_.launches},
-                              {"refused_calls", tally_.refusals},
-                              {"failures", tally_.failures},
-                              {"elapsed_s", tally_.elapsed_s()},
-                              {"suspend_us", times(tally_.suspend)},
-                              {"resume_us", times(tally_.resume)},
-                              {"exit_code", exit_code}};
+  ordered_json root{{"schema", "librun.stress/1"},
+                    {"version", LIBRUN_VERSION_STRING},
+                    {"ranks", world_},
+                    {"seed", options_.seed},
+                    {"first_cycle", tally_.first_cycle},
+                    {"cycles", tally_.cycles},
+                    {"moved_cycles", tally_.moved_cycles},
+                    {"calls", tally_.calls},
+                    {"graph_launches", tally_.launches},
+                    {"refused_calls", tally_.refusals},
+                    {"failures", tally_.failures},
+                    {"elapsed_s", tally_.elapsed_s()},
+                    {"suspend_us", times(tally_.suspend)},
+                    {"resume_us", times(tally_.resume)},
+                    {"held", held(trends_)},
+                    {"exit_code", exit_code}};
+  if (!options_.scenario.empty()) root["scenario"] = options_.scenario;
   if (!error.empty()) root["error"] = error;
-  root["bad_cycles"] = nlohmann::ordered_json::array();
+  root["bad_cycles"] = ordered_json::array();
   for (const BadCycle& bad : tally_.bad_cycles)
     root["bad_cycles"].push_back({{"cycle", bad.cycle},
                                   {"text", bad.text},
@@ -75,31 +65,38 @@ std::string Report::json(const std::string& error, int exit_code) const {
   return root.dump(2) + "\n";
 }
 
-std::string Report::junit(const std::string& error) const {
-  std::string cases;
-  std::size_t tests = 0;
-  const auto add = [&](const std::string& name, const std::string& failure) {
-    ++tests;
-    cases += fmt::format("    <testcase classname=\"car_stress\" name=\"{}\"", name);
-    if (failure.empty())
-      cases += "/>\n";
-    else
-      cases +=
-          fmt::format(">\n      <failure message=\"{}\"/>\n    </testcase>\n", xml_escape(failure));
-  };
+/// What went wrong in the cycles from `begin` to before `end`.
+std::string Report::findings(std::uint64_t begin, std::uint64_t end) const {
+  std::string text;
   for (const BadCycle& bad : tally_.bad_cycles)
-    add(fmt::format("cycle {}", bad.cycle),
-        bad.text + "; replay: " + replay_command(options_, world_, bad.cycle));
+    if (bad.cycle >= begin && bad.cycle < end)
+      text += fmt::format("{}cycle {}: {}; replay: {}", text.empty() ? "" : "\n", bad.cycle,
+                          bad.text, replay_command(options_, world_, bad.cycle));
+  return text;
+}
+
+std::string Report::junit(const std::string& error) const {
+  const std::string& scenario = options_.scenario;
+  TestSuite suite{
+      "car_stress" + (scenario.empty() ? "" : "." + scenario), tally_.elapsed_s(), {}, {}, {}};
+  suite.properties = {{"version", LIBRUN_VERSION_STRING},
+                      {"ranks", std::to_string(world_)},
+                      {"seed", fmt::format("{:#x}", options_.seed)},
+                      {"replay", replay_command(options_, world_, tally_.first_cycle)}};
   const std::uint64_t end = tally_.first_cycle + tally_.cycles;
-  for (std::uint64_t at = tally_.first_cycle; at < end; at += kCyclesPerTestCase)
-    add(fmt::format("cycles {} to {}", at, std::min(at + kCyclesPerTestCase, end) - 1), "");
-  if (!error.empty()) add("end of the run", error);
-  const std::size_t failures = tally_.bad_cycles.size() + !error.empty();
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-      "  <testsuite name=\"car_stress\" tests=\"{}\" failures=\"{}\" time=\"{:.3f}\">\n{}"
-      "  </testsuite>\n</testsuites>\n",
-      tests, failures, tally_.elapsed_s(), cases);
+  double begun_s = 0;
+  std::size_t part = 0;
+  for (std::uint64_t at = tally_.first_cycle; at < end; at += kCyclesPerPart, ++part) {
+    const std::uint64_t part_end = std::min(at + kCyclesPerPart, end);
+    const double ended_s =
+        part < tally_.part_ends_s.size() ? tally_.part_ends_s[part] : suite.seconds;
+    suite.cases.push_back({fmt::format("cycles {} to {}", at, part_end - 1), ended_s - begun_s,
+                           findings(at, part_end)});
+    begun_s = ended_s;
+  }
+  suite.cases.push_back({"end of the run", suite.seconds - begun_s, error});
+  suite.output = start_line() + "\n" + final_line(error) + "\n" + held_lines();
+  return junit_text(suite);
 }
 
 }  // namespace car::stress

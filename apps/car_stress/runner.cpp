@@ -31,7 +31,8 @@ Runner::Runner(const Options& options, const ChosenDevice& device, const MpiGrou
       report_(report),
       agreement_(mpi.control(), [this] { groups_[0]->comm().check(); }),
       caller_(*device.memory, options.max_bytes, journal),
-      transitions_(*device.memory, mpi, options.checkpoint == Checkpoint::fake, journal, tally) {}
+      transitions_(*device.memory, mpi, options.checkpoint == Checkpoint::fake, journal, tally),
+      probe_(*device.memory) {}
 
 void Runner::run() {
   cycle_ = options_.first_cycle;
@@ -110,6 +111,15 @@ void Runner::end_epoch() {
     group.close();
     groups_.pop_back();
   }
+  look_at_holdings();
+}
+
+/// When only what lives as long as the run is there, so that all samples are of the same.
+void Runner::look_at_holdings() {
+  journal_.doing("count of what is held");
+  groups_[0]->drop_buffers();
+  transitions_.vacate_all();
+  tally_.held.add(probe_.look());
 }
 
 CycleNotes Runner::run_cycle(std::uint64_t cycle) {

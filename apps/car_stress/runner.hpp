@@ -35,6 +35,7 @@ class Runner {
  private:
   void begin_epoch(std::uint64_t epoch);
   void end_epoch();
+  void look_at_holdings();
   CycleNotes run_cycle(std::uint64_t cycle);
   void make_calls(const std::vector<CallPlan>& calls);
   void launch_graphs();
@@ -55,6 +56,7 @@ class Runner {
   Agreement agreement_;
   Caller caller_;
   Transitions transitions_;
+  const HoldingsProbe probe_;
   Groups groups_;
   std::vector<std::unique_ptr<RecordedGraph>> graphs_;
   EpochPlan epoch_plan_;

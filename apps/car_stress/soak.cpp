@@ -39,12 +39,26 @@ void report_failure(const librun::Error& error, int exit_code, const Options& op
   if (has_run) report.finish(expected ? "" : text, exit_code);
 }
 
+/// By rank. Collective.
+std::vector<HoldingsTrend> trends_of_all(const Tally& tally, int world) {
+  std::vector<HoldingsTrend> trends(static_cast<std::size_t>(world));
+  const HoldingsTrend mine = tally.held.trend();
+  MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, trends.data(), sizeof(mine), MPI_BYTE,
+                MPI_COMM_WORLD);
+  return trends;
+}
+
 /// What is wrong with the run although no cycle was; "" when nothing is.
-std::string problem_of(const Options& options, const Tally& tally, int world) {
+std::string problem_of(const Options& options, const Tally& tally,
+                       const std::vector<HoldingsTrend>& trends) {
+  const std::size_t world = trends.size();
   if (!options.expected_failure.empty()) return "the library did not fail as --expect-failure asks";
   const bool must_move = options.checkpoint == Checkpoint::fake && world > 1;
   if (must_move && tally.moved_cycles != tally.cycles)
     return fmt::format("no mapping moved in {} cycles", tally.cycles - tally.moved_cycles);
+  for (std::size_t rank = 0; rank < world; ++rank)
+    if (const std::string growth = trends[rank].growth(); !growth.empty())
+      return fmt::format("rank {} holds more and more: {}", rank, growth);
   return {};
 }
 
@@ -81,7 +95,9 @@ int soak(const Options& options, int rank, int world) {
   }
   runner.reset();
   mpi.free();
-  const std::string problem = problem_of(options, tally, world);
+  const std::vector<HoldingsTrend> trends = trends_of_all(tally, world);
+  report.compare(trends);
+  const std::string problem = problem_of(options, tally, trends);
   const int exit_code = tally.failures || !problem.empty() ? kExitFailure : kExitOk;
   if (rank == 0 && !problem.empty()) fmt::print(stderr, "car_stress: {}\n", problem);
   report.finish(problem, exit_code);

@@ -7,16 +7,31 @@
 #include <cmath>
 
 namespace car::stress {
+namespace {
+
+constexpr std::size_t kMostDurations = std::size_t{1} << 15;
+
+}  // namespace
 
 void Durations::add(std::chrono::steady_clock::duration elapsed) {
-  us_.push_back(std::chrono::duration<float, std::micro>(elapsed).count());
+  const float us = std::chrono::duration<float, std::micro>(elapsed).count();
+  longest_us_ = std::max(longest_us_, us);
+  if (added_++ % stride_ != 0) return;
+  if (us_.empty()) us_.reserve(kMostDurations);
+  if (us_.size() == kMostDurations) {
+    for (std::size_t i = 0; i < kMostDurations / 2; ++i) us_[i] = us_[2 * i];
+    us_.resize(kMostDurations / 2);
+    stride_ *= 2;
+  }
+  us_.push_back(us);
 }
 
 double Durations::percentile_us(double percent) const {
   if (us_.empty()) return 0;
-  const auto last = static_cast<double>(us_.size() - 1);
-  const auto nth = us_.begin() + static_cast<std::ptrdiff_t>(std::lround(last * percent / 100));
-  std::nth_element(us_.begin(), nth, us_.end());
+  std::vector<float> us = us_;
+  const auto last = static_cast<double>(us.size() - 1);
+  const auto nth = us.begin() + static_cast<std::ptrdiff_t>(std::lround(last * percent / 100));
+  std::nth_element(us.begin(), nth, us.end());
   return static_cast<double>(*nth);
 }
 

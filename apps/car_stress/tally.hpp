@@ -3,23 +3,33 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/holdings.hpp"
+
 namespace car::stress {
 
-/// Durations with their percentiles. Not thread-safe.
+/// Durations with their percentiles, of runs of any length in bounded memory. Not thread-safe.
 class Durations {
  public:
   void add(std::chrono::steady_clock::duration elapsed);
-  std::size_t count() const { return us_.size(); }
+  std::uint64_t count() const { return added_; }
   /// In microseconds; 0 when nothing was added. @param percent 0 to 100
   double percentile_us(double percent) const;
+  double longest_us() const { return static_cast<double>(longest_us_); }
 
  private:
-  mutable std::vector<float> us_;  ///< reordered by percentile_us
+  std::vector<float> us_;
+  std::uint64_t added_ = 0;
+  std::uint64_t stride_ = 1;  ///< every so many of those added are in us_
+  float longest_us_ = 0;
 };
+
+/// A night has too many cycles for a line each: the JUnit file has one for so many.
+inline constexpr std::uint64_t kCyclesPerPart = 100;
 
 struct BadCycle {
   std::uint64_t cycle;
@@ -37,6 +47,8 @@ struct Tally {
   Durations suspend, resume;
   std::vector<BadCycle> bad_cycles;  ///< the first few, with text
   std::uint64_t failures = 0;        ///< cycles in which some rank found something wrong
+  std::vector<double> part_ends_s;   ///< of each kCyclesPerPart cycles, from the start
+  HoldingsLog held;                  ///< at the end of each epoch, when only comm 0 is left
 
   double elapsed_s() const;
 };

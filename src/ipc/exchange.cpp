@@ -82,7 +82,7 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
   Backoff backoff;
   std::optional<PeerEvent> lost;
   Deadline lost_until{};
-  Deadline all_here_until{};
+  Deadline all_here_until = std::chrono::steady_clock::now() + kRecordGrace;
   std::vector<bool> arrived(world, false);
   arrived[static_cast<std::size_t>(rank_)] = true;
   for (;;) {

@@ -9,6 +9,29 @@
 #include <cstring>
 
 namespace librun::ipc {
+namespace {
+
+/// A peer is not listened to for ever in one go, so that deadlines and other peers get their turn.
+constexpr int kPacketsInOneGo = 256;
+/// Segments that came before they were asked for: far more than the protocol sends ahead.
+constexpr std::size_t kInboxPackets = 64;
+
+/// All that were passed, so that none is left open.
+std::vector<UniqueFd> take_descriptors(msghdr& header) {
+  std::vector<UniqueFd> fds;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int passed = -1;
+      std::memcpy(&passed, CMSG_DATA(part) + i * sizeof(int), sizeof(passed));
+      fds.emplace_back(passed);
+    }
+  }
+  return fds;
+}
+
+}  // namespace
 
 int Link::send(const Message& message, int fd) const noexcept {
   iovec data{const_cast<Message*>(&message), sizeof(message)};
@@ -28,34 +51,29 @@ int Link::send(const Message& message, int fd) const noexcept {
   return ::sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ? 0 : errno;
 }
 
-Link::Received Link::receive(Packet& packet) const noexcept {
-  for (;;) {
-    std::byte bytes[sizeof(Message) + 1];
-    iovec data{bytes, sizeof(bytes)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr header{};
-    header.msg_iov = &data;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof(control);
-    const ssize_t size = ::recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
+Link::Received Link::receive(Packet& packet) const {
+  std::byte bytes[sizeof(Message) + 1];
+  iovec data{bytes, sizeof(bytes)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  ssize_t size = -1;
+  do {
+    size = ::recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
 
-    UniqueFd fd;
-    for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
-      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-      int passed = -1;
-      std::memcpy(&passed, CMSG_DATA(part), sizeof(passed));
-      fd = UniqueFd(passed);
-    }
-    if (size == 0) return Received::closed;
-    if (const auto message = parse_message({bytes, static_cast<std::size_t>(size)})) {
-      packet.message = *message;
-      packet.fd = std::move(fd);
-      return Received::packet;
-    }
-  }
+  std::vector<UniqueFd> fds = take_descriptors(header);
+  // A packet of no bytes looks like the end; only the latter has nothing behind it.
+  if (size == 0 && fds.empty()) return Received::closed;
+  const auto message = parse_message({bytes, static_cast<std::size_t>(size)});
+  if (!message || fds.size() > 1) return Received::nonsense;
+  packet.message = *message;
+  packet.fd = fds.empty() ? UniqueFd() : std::move(fds.front());
+  return Received::packet;
 }
 
 PeerEvent lost_event(int peer) {
@@ -101,26 +119,29 @@ Packet Links::receive_segment(int peer, std::chrono::steady_clock::time_point de
   }
   const Link& link = links_[static_cast<std::size_t>(peer)];
   for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
     Packet packet;
     switch (link.receive(packet)) {
       case Link::Received::closed:
         throw Error(LIBRUN_PEER_LOST, peer, lost_event(peer).text);
       case Link::Received::packet:
+        if (packet.message.rank != peer) break;
         if (packet.message.type == MessageType::segment) return checked(std::move(packet));
         if (packet.message.type == MessageType::abort)
           throw Error(static_cast<librun_status_t>(packet.message.code), packet.message.culprit,
                       packet.message.text);
         break;
+      case Link::Received::nonsense:
+        break;
       case Link::Received::nothing: {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now());
-        if (left.count() <= 0)
-          throw Error(LIBRUN_TIMEOUT, peer,
-                      "rank " + std::to_string(peer) + " did not pass its segment in time.");
         pollfd entry{link.fd(), POLLIN, 0};
-        ::poll(&entry, 1, static_cast<int>(std::min<long long>(left.count(), 100)));
+        ::poll(&entry, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, 100)));
       }
     }
+    if (left.count() <= 0)
+      throw Error(LIBRUN_TIMEOUT, peer,
+                  "rank " + std::to_string(peer) + " did not pass its segment in time.");
   }
 }
 
@@ -137,7 +158,7 @@ void Links::send_abort(librun_status_t code, int culprit, const std::string& tex
 
 std::optional<PeerEvent> Links::read_event(int peer) {
   const auto at = static_cast<std::size_t>(peer);
-  for (;;) {
+  for (int taken = 0; taken < kPacketsInOneGo; ++taken) {
     Packet packet;
     switch (links_[at].receive(packet)) {
       case Link::Received::nothing:
@@ -145,14 +166,19 @@ std::optional<PeerEvent> Links::read_event(int peer) {
       case Link::Received::closed:
         gone_[at] = true;
         return lost_event(peer);
+      case Link::Received::nonsense:
+        break;
       case Link::Received::packet:
+        if (packet.message.rank != peer) break;
         if (packet.message.type == MessageType::abort)
           return PeerEvent{PeerEvent::Kind::aborted, peer,
                            static_cast<librun_status_t>(packet.message.code),
                            packet.message.culprit, packet.message.text};
-        if (packet.message.type == MessageType::segment) inbox_[at].push_back(std::move(packet));
+        if (packet.message.type == MessageType::segment && inbox_[at].size() < kInboxPackets)
+          inbox_[at].push_back(std::move(packet));
     }
   }
+  return std::nullopt;
 }
 
 std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd,

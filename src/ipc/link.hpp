@@ -45,9 +45,9 @@ class Link {
   /// @param fd -1: none @return 0 or errno; EAGAIN when the peer does not read
   int send(const Message& message, int fd = -1) const noexcept;
 
-  enum class Received { packet, nothing, closed };
-  /// Takes one packet if there is one. Packets that make no sense are dropped.
-  Received receive(Packet& packet) const noexcept;
+  enum class Received { packet, nothing, nonsense, closed };
+  /// Takes one packet if there is one. One that makes no sense is dropped with what it carries.
+  Received receive(Packet& packet) const;
 
  private:
   LinkFd socket_;

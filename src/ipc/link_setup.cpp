@@ -17,6 +17,10 @@
 namespace librun::ipc {
 namespace {
 
+/// More than all peers together need. Others of this user may connect as well, and stay silent.
+constexpr std::size_t kMostPending = 2 * LIBRUN_MAX_WORLD;
+/// How long a silent connection keeps its place when there is no other left.
+constexpr std::chrono::seconds kSilence{1};
 constexpr int kSocketFlags = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
 std::string errno_text(const char* call, int error) {
@@ -29,6 +33,12 @@ bool same_user(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
          peer.uid == ::geteuid();
 }
+
+/// A connection that has not said who it is.
+struct Pending {
+  Link link;
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+};
 
 bool expired(Deadline deadline) { return std::chrono::steady_clock::now() > deadline; }
 
@@ -105,7 +115,7 @@ Link Listener::connect_to(int rank, int peer, const Address& address, const Toke
 
 void Listener::accept_lower(int rank, std::vector<Link>& links, const Token& token,
                             Deadline deadline) const {
-  std::vector<Link> pending;
+  std::vector<Pending> pending;
   int missing = rank;
   while (missing > 0) {
     if (expired(deadline)) {
@@ -114,23 +124,31 @@ void Listener::accept_lower(int rank, std::vector<Link>& links, const Token& tok
         if (!links[static_cast<std::size_t>(peer)].open()) who += " " + std::to_string(peer);
       throw Error(LIBRUN_TIMEOUT, rank, "no connection from rank" + who + " in time.");
     }
-    std::vector<pollfd> entries{{socket_.get(), POLLIN, 0}};
-    for (const Link& link : pending) entries.push_back({link.fd(), POLLIN, 0});
+    const bool is_full = pending.size() >= kMostPending;
+    std::vector<pollfd> entries;
+    if (!is_full) entries.push_back({socket_.get(), POLLIN, 0});
+    for (const Pending& each : pending) entries.push_back({each.link.fd(), POLLIN, 0});
     ::poll(entries.data(), entries.size(), 50);
 
-    for (;;) {
+    // A bound, since those that are turned away may come back as fast as they are accepted.
+    for (std::size_t turn = 0; turn < kMostPending && pending.size() < kMostPending; ++turn) {
       UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket && (errno == EMFILE || errno == ENFILE))
         throw Error(LIBRUN_SYSTEM, rank,
                     "cannot accept a peer " + errno_text("accept4", errno) + ".",
                     "raise the limit of open files (ulimit -n).");
       if (!socket) break;
-      if (same_user(socket.get())) pending.emplace_back(std::move(socket));
+      if (same_user(socket.get())) pending.push_back({Link(std::move(socket))});
     }
-    for (Link& link : pending) {
+    const auto silent_since = std::chrono::steady_clock::now() - kSilence;
+    for (Pending& each : pending) {
+      Link& link = each.link;
       Packet packet;
       const auto received = link.receive(packet);
-      if (received == Link::Received::nothing) continue;
+      if (received == Link::Received::nothing) {
+        if (is_full && each.since < silent_since) link.close();
+        continue;
+      }
       const Message& hello = packet.message;
       if (received == Link::Received::packet && hello.type == MessageType::hello &&
           hello.token == token && hello.rank < rank &&
@@ -140,7 +158,7 @@ void Listener::accept_lower(int rank, std::vector<Link>& links, const Token& tok
       }
       link.close();
     }
-    std::erase_if(pending, [](const Link& link) { return !link.open(); });
+    std::erase_if(pending, [](const Pending& each) { return !each.link.open(); });
   }
 }
 

@@ -37,8 +37,8 @@ struct Message {
   char text[512] = {};  ///< abort
 };
 
-/// @return nothing for a packet of a wrong length, magic, version, type or rank, or whose text has
-///         no end
+/// @return nothing for a packet of a wrong length, magic or version, with a field out of its range,
+///         or whose text has no end
 std::optional<Message> parse_message(std::span<const std::byte> packet);
 
 }  // namespace librun::ipc

@@ -87,7 +87,7 @@ TEST_CASE("captures do not nest, and an empty one is a graph") {
   comm.close();
 }
 
-TEST_CASE("a bad call during a capture is refused and not recorded") {
+TEST_CASE("B21 a bad call during a capture is refused and not recorded") {
   librun::Communicator comm = create();
   const Stream stream;
   DeviceVector<float> values(4, 1);

@@ -82,7 +82,7 @@ std::vector<int> input_of(int rank, std::size_t count, int call) {
 
 }  // namespace
 
-TEST_CASE("sums are exact in any mix of algorithms and sizes") {
+TEST_CASE("B03 sums are exact in any mix of algorithms and sizes, also where the counters wrap") {
   const int world = GENERATE(1, 2, 3, 5);
   const std::uint64_t first_step =
       GENERATE(std::uint64_t{0}, (std::uint64_t{1} << 32) - 9, (std::uint64_t{1} << 48) - 9);

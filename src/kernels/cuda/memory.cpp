@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/memory.hpp"
 
+#include <fcntl.h>
+
 #include <cstring>
 #include <string>
 
@@ -101,6 +103,8 @@ Exported DeviceMemoryPool::export_memory(std::byte* address) const {
                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
                "cuMemExportToShareableHandle", "cannot export device memory",
                "check the limit of open files (ulimit -n).");
+  // The driver's manual says nothing of it.
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   exported.fd = UniqueFd(fd);
   return exported;
 }

@@ -2,6 +2,7 @@
 // The host backend: memfd memory, and launches that run in the calling thread.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,15 @@ namespace {
               hint);
 }
 
+/// True when `fd` holds all these bytes and will go on to: to touch a page of a file that has
+/// become shorter ends the process.
+bool keeps_its_size(int fd, std::size_t size_bytes) {
+  struct stat status {};
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return ::fstat(fd, &status) == 0 && static_cast<std::size_t>(status.st_size) >= size_bytes &&
+         seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
 class HostDevice final : public Device {
  public:
   explicit HostDevice(const std::string& isa) : reduce_(host::select_reduce_table(isa)) {}
@@ -43,7 +53,7 @@ class HostDevice final : public Device {
   std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) override {
     UniqueFd segment;
     if (memory == Memory::exportable) {
-      segment = UniqueFd(::memfd_create("librun", MFD_CLOEXEC));
+      segment = UniqueFd(::memfd_create("librun", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       if (!segment)
         throw_errno("memfd_create", size_bytes, "check the limit of open files (ulimit -n).");
       // Takes the blocks now: a later first touch would end the process when there are none.
@@ -51,6 +61,8 @@ class HostDevice final : public Device {
         errno = ENOMEM;
         throw_errno("posix_fallocate", size_bytes, "free memory, or set LIBRUN_ARENA_BYTES lower.");
       }
+      if (::fcntl(segment.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        throw_errno("fcntl(F_ADD_SEALS)", size_bytes, "librun needs Linux 3.17 or later.");
     }
     const int flags =
         (segment ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | (address ? MAP_FIXED : 0);
@@ -79,6 +91,11 @@ class HostDevice final : public Device {
   }
 
   std::byte* map(const Exported& exported, std::size_t size_bytes) override {
+    if (!keeps_its_size(exported.fd.get(), size_bytes))
+      throw Error(LIBRUN_INVALID_ARGUMENT, -1,
+                  "a peer passed a descriptor that is no memory of " + std::to_string(size_bytes) +
+                      " bytes of fixed size.",
+                  "run the same build of librun on all ranks.");
     void* mapped =
         ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, exported.fd.get(), 0);
     if (mapped == MAP_FAILED)
