@@ -121,10 +121,16 @@ void add_device(CLI::App& app, Options& o) {
   flags.text("--algo", "NAME",
              "auto (a mix of all), or ll, one_shot, two_shot,\nzero_copy or stepped for all [auto]",
              [&o](const std::string& text) { o.algo = parse_algo(text); });
-  flags.text("--checkpoint", "NAME",
-             "none; fake: take the freed addresses, so that\nmappings must move; driver: needs "
-             "CUDA [none]",
-             [&o](const std::string& text) { o.checkpoint = parse_checkpoint(text); });
+  flags.text(
+      "--checkpoint", "NAME",
+      "none; fake: take the freed addresses, so that\nmappings must move; driver: a real one, "
+      "on CUDA [none]",
+      [&o](const std::string& text) { o.checkpoint = parse_checkpoint(text); });
+  flags.text("--gpu-map", "MAP", "rotate: each restore by the driver moves all to\nthe next GPU",
+             [&o](const std::string& text) {
+               if (text != "rotate") throw std::invalid_argument("\"" + text + "\" is not rotate");
+               o.rotate_gpus = true;
+             });
 }
 
 void add_faults(CLI::App& app, Options& o) {
@@ -196,6 +202,8 @@ Parsed parse_options(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.count("--cycle")) check_alone(app);
+    if (options.rotate_gpus && options.checkpoint != Checkpoint::driver)
+      throw CLI::ValidationError("--gpu-map", "takes --checkpoint driver");
     if (app.count("--help-env")) {
       if (help_env.empty()) help_env = "text";
       return {{}, false, kExitOk, env_help(help_env) + "\n"};

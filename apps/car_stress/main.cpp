@@ -27,8 +27,6 @@ struct Refusal {
 std::optional<Refusal> refuse(const Options& options, const MpiSession& session) {
   const std::string launcher = wrong_launcher(session.world());
   if (!launcher.empty()) return Refusal{launcher, kExitEnvironment};
-  if (options.checkpoint == Checkpoint::driver)
-    return Refusal{"not run: --checkpoint driver is not in this version", kExitSkip};
   if (options.kill && options.kill->rank >= session.world())
     return Refusal{
         fmt::format("--kill-rank {}: there are {} ranks", options.kill->rank, session.world()),

@@ -34,6 +34,7 @@ struct Options {
   librun_device_t device = LIBRUN_DEVICE_UNSET;
   librun_algo_t algo = LIBRUN_ALGO_AUTO;
   Checkpoint checkpoint = Checkpoint::none;
+  bool rotate_gpus = false;
   std::optional<Kill> kill;
   std::string fault;
   std::string expected_failure;
@@ -56,6 +57,8 @@ struct Parsed {
 };
 
 Parsed parse_options(int argc, char** argv);
+
+const char* name_of(Checkpoint checkpoint);
 
 /// The limits that the plan depends on.
 Limits limits_of(const Options& options, int world);

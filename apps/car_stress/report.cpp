@@ -34,6 +34,10 @@ Report::Report(const Options& options, int rank, int world, Tally& tally)
   tally_.first_cycle = options.first_cycle;
 }
 
+void Report::note(const std::string& line) {
+  if (is_rank0_ && !line.empty()) fmt::print(stream_, "# {}\n", line);
+}
+
 void Report::start() {
   if (!is_rank0_) return;
   std::string until;
@@ -42,7 +46,7 @@ void Report::start() {
     until += fmt::format("{}{} s", until.empty() ? "" : " or ", options_.duration.count());
   fmt::print(stream_, "# car_stress {}: {} rank{}, {}, seed {:#x}, checkpoint {}\n",
              LIBRUN_VERSION_STRING, world_, world_ == 1 ? "" : "s", until, options_.seed,
-             options_.checkpoint == Checkpoint::fake ? "fake" : "none");
+             name_of(options_.checkpoint));
   std::fflush(stream_);
 }
 
@@ -87,6 +91,14 @@ std::string Report::final_line(const std::string& error) const {
   std::string text = fmt::format("{} cycles, ", tally_.cycles);
   if (options_.checkpoint == Checkpoint::fake)
     text += fmt::format("{} moved mappings, ", tally_.moved_cycles);
+  if (options_.checkpoint == Checkpoint::driver)
+    text += fmt::format(
+        "{} checkpoints by the driver (p50 {:.0f} ms, restore {:.0f} ms), {} slots became staged, "
+        "GPU "
+        "memory in use meanwhile {}, ",
+        tally_.checkpoints, tally_.checkpoint.percentile_us(50) / 1000,
+        tally_.restore.percentile_us(50) / 1000, tally_.lost_slots,
+        tally_.held_bytes ? fmt::format("{} MiB", *tally_.held_bytes >> 20) : "n/a");
   text += fmt::format("{} calls, {} graph launches, {} refused calls, {} failures, {}, {:.1f} s",
                       tally_.calls, tally_.launches, tally_.refusals,
                       tally_.failures + !error.empty(), describe_times(tally_), tally_.elapsed_s());

@@ -20,6 +20,8 @@ class Report {
 
   /// One line that says what is going to run.
   void start();
+  /// A line of the header.
+  void note(const std::string& line);
   /// @param finding the first one of the cycle
   void cycle_done(std::uint64_t cycle, const CycleNotes& notes, const std::string& finding);
   /// The final line and the files. @param error what ended the run early, "" when nothing did

@@ -62,10 +62,15 @@ std::string Report::json(const std::string& error, int exit_code) const {
                               {"graph_launches", tally_.launches},
                               {"refused_calls", tally_.refusals},
                               {"failures", tally_.failures},
+                              {"checkpoints", tally_.checkpoints},
+                              {"lost_slots", tally_.lost_slots},
                               {"elapsed_s", tally_.elapsed_s()},
                               {"suspend_us", times(tally_.suspend)},
                               {"resume_us", times(tally_.resume)},
+                              {"checkpoint_us", times(tally_.checkpoint)},
+                              {"restore_us", times(tally_.restore)},
                               {"exit_code", exit_code}};
+  if (tally_.held_bytes) root["held_gpu_bytes"] = *tally_.held_bytes;
   if (!error.empty()) root["error"] = error;
   root["bad_cycles"] = nlohmann::ordered_json::array();
   for (const BadCycle& bad : tally_.bad_cycles)

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,12 @@ struct Tally {
   std::uint64_t launches = 0;
   std::uint64_t refusals = 0;
   Durations suspend, resume;
-  std::vector<BadCycle> bad_cycles;  ///< the first few, with text
-  std::uint64_t failures = 0;        ///< cycles in which some rank found something wrong
+  std::uint64_t checkpoints = 0;  ///< real ones, by the driver
+  Durations checkpoint, restore;
+  std::uint64_t lost_slots = 0;             ///< that a checkpoint made staged
+  std::optional<std::uint64_t> held_bytes;  ///< most memory of GPUs in use while checkpointed
+  std::vector<BadCycle> bad_cycles;         ///< the first few, with text
+  std::uint64_t failures = 0;               ///< cycles in which some rank found something wrong
 
   double elapsed_s() const;
 };
