@@ -17,7 +17,7 @@ library=$build/src/librun.so
 scripts/check_symbols.sh "$library"
 
 # One binary runs everywhere: the driver is looked up at run time.
-for file in "$library" "$build"/apps/car_{info,bench,stress}/car_{info,bench,stress} \
+for file in "$library" "$build"/apps/car_{info/car_info,bench/car_bench,stress/car_stress,checkpoint/car_checkpoint} \
   "$build/tests/mpi/cuda_test"; do
   [ -f "$file" ] || continue
   if readelf -d "$file" | grep -E 'NEEDED.*lib(cuda|cudart|nccl)[.]'; then
@@ -34,6 +34,7 @@ if [ "$(count_gpus)" -gt 0 ]; then
 fi
 [[ $info == *"there is no CUDA device ("* ]] || die "car_info does not say why CUDA is not usable"
 "$build/tests/unit/cuda_memory_test"
+"$build/tests/unit/checkpoint_driver_test"
 allow_root_mpi
 # auto is the host here. The example leaves the choice to the library.
 export LIBRUN_DEVICE=auto

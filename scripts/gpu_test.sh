@@ -23,6 +23,8 @@ MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and python3. Groups, in this orde
   bench      car_bench at 2 ranks, with graphs
   death      ranks that die, at 4 ranks and without MPS, which would take the survivors down too. With
              fewer than 4 GPUs the ranks are time-sliced, and only the small cases run
+  checkpoint real checkpoints by the driver, without MPS, at 1, 2 and 4 ranks: 20 cycles of car_stress,
+             and of ranks that wait by car_checkpoint; on 2 GPUs or more also onto another GPU
   sanitizer  compute-sanitizer (memcheck, racecheck) on kernels that do not wait, 1 and 2 ranks
 
 Where ranks outnumber GPUs they share them through a private MPS, which ends with the script. What
@@ -50,7 +52,7 @@ shift
 ranks=(1 2 4 8)
 budget_s=540
 small_deaths='death\.(kill\.4|exit\.4|stop_and_continue)'
-groups=' unit mpi stress bench death sanitizer '
+groups=' unit mpi stress bench death checkpoint sanitizer '
 ctest_options=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -149,6 +151,23 @@ bench() {
     -b 1K -e 16M -f 4 -J "$folder/car_bench.json"
 }
 
+# real_checkpoints NP [OPTION...] : no memory of a GPU may be in use while all are checkpointed.
+real_checkpoints() {
+  local np=$1 code=0
+  shift
+  launch "$np" "$folder/apps/car_stress/car_stress" --device "$device" --cycles 20 --max-bytes 1M \
+    --checkpoint driver --progress never "$@" || return
+  grep -E 'GPU memory in use meanwhile (0 MiB|n/a)' "$STEP_LOG" || code=1
+  return "$code"
+}
+
+# external_checkpoint NP MODE [OPTION...] : ranks that share a GPU take what does not wait.
+external_checkpoint() {
+  local alone=()
+  [ "$1" -le "$gpus" ] || alone=(env LIBRUN_ALGO=stepped LIBRUN_SELFTEST=0)
+  limited "${alone[@]}" "$LIBRUN_ROOT/scripts/lib/external_checkpoint.sh" "$folder" "$@"
+}
+
 # sanitize TOOL NP : without MPS. Stepped kernels end without waiting for a peer.
 sanitize() {
   LIBRUN_CHECK=1 LIBRUN_SELFTEST=0 launch "$2" "$sanitizer" --tool "$1" --error-exitcode 9 \
@@ -183,6 +202,23 @@ if wanted death; then
     mapfile -t deaths < <(printf '%s\n' "${deaths[@]}" | grep -xE "$small_deaths")
     run_deaths 90 "${deaths[@]}"
     record death others skipped 0 "need 4 GPUs, there are $gpus"
+  fi
+fi
+if wanted checkpoint; then
+  if [ "$gpus" -eq 0 ]; then
+    record checkpoint driver skipped 0 'no GPU'
+  else
+    for np in 1 2 4; do
+      step checkpoint "car_stress.driver.np$np" 30 180 real_checkpoints "$np"
+      step checkpoint "car_checkpoint.np$np" 20 90 external_checkpoint "$np" suspended
+    done
+    step checkpoint refusal.np2 20 90 external_checkpoint 2 active
+    if [ "$gpus" -ge 2 ]; then
+      step checkpoint "car_stress.rotate.np$gpus" 30 180 real_checkpoints "$gpus" --gpu-map rotate
+      step checkpoint car_checkpoint.swap.np2 20 90 external_checkpoint 2 suspended --gpu-map 0=1,1=0
+    else
+      record checkpoint rotate skipped 0 'one GPU'
+    fi
   fi
 fi
 if wanted sanitizer; then

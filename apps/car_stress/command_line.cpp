@@ -133,10 +133,16 @@ void add_device(CLI::App& app, Options& o) {
   flags.text("--algo", "NAME",
              "auto (a mix of all), or ll, one_shot, two_shot,\nzero_copy or stepped for all [auto]",
              [&o](const std::string& text) { o.algo = parse_algo(text); });
-  flags.text("--checkpoint", "NAME",
-             "none; fake: take the freed addresses, so that\nmappings must move; driver: needs "
-             "CUDA [none]",
-             [&o](const std::string& text) { o.checkpoint = parse_checkpoint(text); });
+  flags.text(
+      "--checkpoint", "NAME",
+      "none; fake: take the freed addresses, so that\nmappings must move; driver: a real one, "
+      "on CUDA [none]",
+      [&o](const std::string& text) { o.checkpoint = parse_checkpoint(text); });
+  flags.text("--gpu-map", "MAP", "rotate: each restore by the driver moves all to\nthe next GPU",
+             [&o](const std::string& text) {
+               if (text != "rotate") throw std::invalid_argument("\"" + text + "\" is not rotate");
+               o.rotate_gpus = true;
+             });
 }
 
 void add_faults(CLI::App& app, Options& o) {
@@ -237,6 +243,8 @@ Parsed parse_options(int argc, char** argv) {
     std::ranges::reverse(words);  // as CLI11 wants them
     app.parse(words);
     if (app.count("--cycle")) check_alone(app);
+    if (options.rotate_gpus && options.checkpoint != Checkpoint::driver)
+      throw CLI::ValidationError("--gpu-map", "takes --checkpoint driver");
     const auto format = [](const std::string& text) { return text.empty() ? "text" : text; };
     if (app.count("--help-env"))
       return {{}, false, kExitOk, env_help(format(asked.help_env)) + "\n"};

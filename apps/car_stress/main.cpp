@@ -27,8 +27,6 @@ struct Refusal {
 std::optional<Refusal> refuse(const Options& options, const MpiSession& session) {
   const std::string launcher = wrong_launcher(session.world());
   if (!launcher.empty()) return Refusal{launcher, kExitEnvironment};
-  if (options.checkpoint == Checkpoint::driver)
-    return Refusal{"not run: --checkpoint driver is not in this version", kExitSkip};
   if (session.world() < options.fewest_ranks)
     return Refusal{fmt::format("--scenario {} needs {} ranks or more, there are {}",
                                options.scenario, options.fewest_ranks, session.world()),

@@ -28,6 +28,11 @@ std::uint64_t parse_number(std::string_view text, const char* what) {
   throw std::invalid_argument(fmt::format("\"{}\" is not {}", text, what));
 }
 
+const char* name_of(Checkpoint checkpoint) {
+  constexpr const char* kNames[] = {"none", "fake", "driver"};
+  return kNames[static_cast<int>(checkpoint)];
+}
+
 Limits limits_of(const Options& options, int world) {
   Limits limits;
   limits.seed = options.seed;
@@ -38,6 +43,7 @@ Limits limits_of(const Options& options, int world) {
   limits.graphs = options.graphs;
   limits.algo = options.algo;
   limits.must_move = options.checkpoint == Checkpoint::fake;
+  limits.suspend_everything = options.checkpoint == Checkpoint::driver;
   return limits;
 }
 
@@ -45,7 +51,9 @@ std::string replay_command(const Options& options, int world, std::uint64_t cycl
   const Options usual;
   std::string text =
       fmt::format("mpirun -np {} car_stress --seed {:#x} --cycle {}", world, options.seed, cycle);
-  if (options.checkpoint == Checkpoint::fake) text += " --checkpoint fake";
+  if (options.checkpoint != Checkpoint::none)
+    text += fmt::format(" --checkpoint {}", name_of(options.checkpoint));
+  if (options.rotate_gpus) text += " --gpu-map rotate";
   if (options.calls_per_cycle != usual.calls_per_cycle)
     text += fmt::format(" --calls-per-cycle {}", options.calls_per_cycle);
   if (options.max_bytes != usual.max_bytes)

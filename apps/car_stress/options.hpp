@@ -34,6 +34,7 @@ struct Options {
   librun_device_t device = LIBRUN_DEVICE_UNSET;
   librun_algo_t algo = LIBRUN_ALGO_AUTO;
   Checkpoint checkpoint = Checkpoint::none;
+  bool rotate_gpus = false;
   std::optional<Kill> kill;
   std::string scenario;  ///< which one these options come from
   int fewest_ranks = 1;  ///< that it needs
@@ -58,6 +59,8 @@ struct Parsed {
 };
 
 Parsed parse_options(int argc, char** argv);
+
+const char* name_of(Checkpoint checkpoint);
 
 /// The limits that the plan depends on.
 Limits limits_of(const Options& options, int world);

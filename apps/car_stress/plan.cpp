@@ -69,11 +69,12 @@ GroupPlan draw_group(Random& random, const Limits& limits) {
   return group;
 }
 
-Transition draw_transition(Random& random, bool must_move) {
+Transition draw_transition(Random& random, const Limits& limits) {
   const int kind = random.below(100);
+  if (limits.suspend_everything) return kind < 60 ? Transition::all : Transition::each;
   if (kind < 45) return Transition::all;
   if (kind < 80) return Transition::single;
-  if (kind < 92 || must_move) return Transition::each;
+  if (kind < 92 || limits.must_move) return Transition::each;
   return Transition::none;
 }
 
@@ -118,7 +119,7 @@ EpochPlan plan_epoch(const Limits& limits, std::uint64_t epoch) {
 CyclePlan plan_cycle(const Limits& limits, const EpochPlan& epoch, std::uint64_t cycle) {
   Random random(limits.seed, kCycle, cycle);
   CyclePlan plan;
-  plan.transition = draw_transition(random, limits.must_move);
+  plan.transition = draw_transition(random, limits);
   plan.group = random.below(limits.groups);
   if (limits.must_move && !has_mappings(limits, epoch, plan.group)) plan.group = 0;
   plan.resume = static_cast<Resume>(std::max(0, random.below(6) - 3));

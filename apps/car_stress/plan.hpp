@@ -90,6 +90,7 @@ struct Limits {
   int graphs = 3;
   librun_algo_t algo = LIBRUN_ALGO_AUTO;  ///< auto: any
   bool must_move = false;                 ///< every cycle suspends something that has mappings
+  bool suspend_everything = false;        ///< in every cycle
 };
 
 inline constexpr std::uint64_t kCyclesPerEpoch = 25;

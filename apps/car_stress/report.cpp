@@ -34,16 +34,19 @@ Report::Report(const Options& options, int rank, int world, Tally& tally)
   tally_.first_cycle = options.first_cycle;
 }
 
+void Report::note(const std::string& line) {
+  if (is_rank0_ && !line.empty()) fmt::print(stream_, "# {}\n", line);
+}
+
 std::string Report::start_line() const {
   std::string until;
   if (options_.cycles != 0) until = fmt::format("{} cycles", options_.cycles);
   if (options_.duration.count() != 0)
     until += fmt::format("{}{} s", until.empty() ? "" : " or ", options_.duration.count());
-  return fmt::format("# car_stress {}: {}{} rank{}, {}, seed {:#x}, checkpoint {}",
-                     LIBRUN_VERSION_STRING,
-                     options_.scenario.empty() ? "" : "scenario " + options_.scenario + ", ",
-                     world_, world_ == 1 ? "" : "s", until, options_.seed,
-                     options_.checkpoint == Checkpoint::fake ? "fake" : "none");
+  return fmt::format(
+      "# car_stress {}: {}{} rank{}, {}, seed {:#x}, checkpoint {}", LIBRUN_VERSION_STRING,
+      options_.scenario.empty() ? "" : "scenario " + options_.scenario + ", ", world_,
+      world_ == 1 ? "" : "s", until, options_.seed, name_of(options_.checkpoint));
 }
 
 void Report::start() {
@@ -97,6 +100,14 @@ std::string Report::final_line(const std::string& error) const {
   std::string text = fmt::format("{} cycles, ", tally_.cycles);
   if (options_.checkpoint == Checkpoint::fake)
     text += fmt::format("{} moved mappings, ", tally_.moved_cycles);
+  if (options_.checkpoint == Checkpoint::driver)
+    text += fmt::format(
+        "{} checkpoints by the driver (p50 {:.0f} ms, restore {:.0f} ms), {} slots became staged, "
+        "GPU "
+        "memory in use meanwhile {}, ",
+        tally_.checkpoints, tally_.checkpoint.percentile_us(50) / 1000,
+        tally_.restore.percentile_us(50) / 1000, tally_.lost_slots,
+        tally_.held_bytes ? fmt::format("{} MiB", *tally_.held_bytes >> 20) : "n/a");
   text += fmt::format("{} calls, {} graph launches, {} refused calls, {} failures, {}, {:.1f} s",
                       tally_.calls, tally_.launches, tally_.refusals,
                       tally_.failures + !error.empty(), describe_times(tally_), tally_.elapsed_s());

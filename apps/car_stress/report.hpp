@@ -20,6 +20,8 @@ class Report {
 
   /// One line that says what is going to run.
   void start();
+  /// A line of the header.
+  void note(const std::string& line);
   /// @param finding the first one of the cycle
   void cycle_done(std::uint64_t cycle, const CycleNotes& notes, const std::string& finding);
   /// What each rank holds, by rank.

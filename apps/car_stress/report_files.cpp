@@ -50,12 +50,17 @@ std::string Report::json(const std::string& error, int exit_code) const {
                     {"graph_launches", tally_.launches},
                     {"refused_calls", tally_.refusals},
                     {"failures", tally_.failures},
+                    {"checkpoints", tally_.checkpoints},
+                    {"lost_slots", tally_.lost_slots},
                     {"elapsed_s", tally_.elapsed_s()},
                     {"suspend_us", times(tally_.suspend)},
                     {"resume_us", times(tally_.resume)},
+                    {"checkpoint_us", times(tally_.checkpoint)},
+                    {"restore_us", times(tally_.restore)},
                     {"held", held(trends_)},
                     {"exit_code", exit_code}};
   if (!options_.scenario.empty()) root["scenario"] = options_.scenario;
+  if (tally_.held_bytes) root["held_gpu_bytes"] = *tally_.held_bytes;
   if (!error.empty()) root["error"] = error;
   root["bad_cycles"] = ordered_json::array();
   for (const BadCycle& bad : tally_.bad_cycles)

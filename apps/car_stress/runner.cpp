@@ -20,7 +20,8 @@ std::uint64_t in_cycle(std::uint64_t cycle) { return 2 * cycle + 1; }
 }  // namespace
 
 Runner::Runner(const Options& options, const ChosenDevice& device, const MpiGroups& mpi, int world,
-               Journal& journal, Watchdog& watchdog, Tally& tally, Report& report)
+               DriverCheckpoint* checkpoint, Journal& journal, Watchdog& watchdog, Tally& tally,
+               Report& report)
     : options_(options),
       limits_(limits_of(options, world)),
       device_(device),
@@ -31,7 +32,10 @@ Runner::Runner(const Options& options, const ChosenDevice& device, const MpiGrou
       report_(report),
       agreement_(mpi.control(), [this] { groups_[0]->comm().check(); }),
       caller_(*device.memory, options.max_bytes, journal),
-      transitions_(*device.memory, mpi, options.checkpoint == Checkpoint::fake, journal, tally),
+      transitions_(*device.memory, mpi, options.checkpoint == Checkpoint::fake,
+                   checkpoint ? [this, checkpoint] { checkpoint->run(agreement_); }
+                              : std::function<void()>(),
+                   journal, tally),
       probe_(*device.memory) {}
 
 void Runner::run() {

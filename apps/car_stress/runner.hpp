@@ -8,6 +8,7 @@
 
 #include "car_stress/agreement.hpp"
 #include "car_stress/caller.hpp"
+#include "car_stress/driver_checkpoint.hpp"
 #include "car_stress/group.hpp"
 #include "car_stress/journal.hpp"
 #include "car_stress/mpi_groups.hpp"
@@ -21,8 +22,10 @@ namespace car::stress {
 
 class Runner {
  public:
+  /// @param checkpoint by the driver; null: none
   Runner(const Options& options, const ChosenDevice& device, const MpiGroups& mpi, int world,
-         Journal& journal, Watchdog& watchdog, Tally& tally, Report& report);
+         DriverCheckpoint* checkpoint, Journal& journal, Watchdog& watchdog, Tally& tally,
+         Report& report);
 
   /// Collective; all ranks return together. @throws librun::Error when the library failed, which
   /// ends the run of this rank, whatever the others do.

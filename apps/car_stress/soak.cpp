@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "car_stress/driver_checkpoint.hpp"
 #include "car_stress/ending.hpp"
 #include "car_stress/journal.hpp"
 #include "car_stress/mpi_groups.hpp"
@@ -59,6 +61,8 @@ std::string problem_of(const Options& options, const Tally& tally,
   for (std::size_t rank = 0; rank < world; ++rank)
     if (const std::string growth = trends[rank].growth(); !growth.empty())
       return fmt::format("rank {} holds more and more: {}", rank, growth);
+  if (options.checkpoint == Checkpoint::driver && tally.checkpoints != tally.cycles)
+    return fmt::format("{} cycles had no checkpoint", tally.cycles - tally.checkpoints);
   return {};
 }
 
@@ -72,18 +76,39 @@ std::vector<int> pids_of_all(int world) {
 
 }  // namespace
 
-int soak(const Options& options, int rank, int world) {
+int soak(const Options& asked, int rank, int world) {
+  Options options = asked;
   const ChosenDevice device = choose_device(options.device, MPI_COMM_WORLD);
   MpiGroups mpi(MPI_COMM_WORLD, options.seed);
   Journal journal(rank);
-  Watchdog watchdog(journal, options.timeout, pids_of_all(world));
   Tally tally;
+  const auto not_run = [rank](const NotRun& reason) {
+    if (rank == 0) fmt::print(stderr, "car_stress: not run: {}\n", reason.what());
+    return kExitSkip;
+  };
+  std::unique_ptr<DriverCheckpoint> checkpoint;
+  std::string left_out;
+  if (options.checkpoint == Checkpoint::driver) {
+    try {
+      checkpoint = std::make_unique<DriverCheckpoint>(
+          options, device, Agreement(mpi.control(), [] {}), journal, tally);
+    } catch (const NotRun& reason) {
+      mpi.free();
+      return not_run(reason);
+    }
+    left_out = leave_out_waiting(options, device);
+  }
+  Watchdog watchdog(journal, options.timeout, pids_of_all(world));
   Report report(options, rank, world, tally);
   report.start();
-  auto runner =
-      std::make_optional<Runner>(options, device, mpi, world, journal, watchdog, tally, report);
+  report.note(left_out);
+  auto runner = std::make_optional<Runner>(options, device, mpi, world, checkpoint.get(), journal,
+                                           watchdog, tally, report);
   try {
     runner->run();
+  } catch (const NotRun& reason) {
+    runner.reset();
+    return everyone_is_here(mpi.control()) ? not_run(reason) : kExitSkip;
   } catch (const librun::Error& error) {
     const int exit_code = exit_code_of(error, options, tally.cycles == 0);
     report_failure(error, exit_code, options, journal, report, world, runner->culprit(error));

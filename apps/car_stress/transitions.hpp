@@ -21,9 +21,15 @@ using Groups = std::vector<std::unique_ptr<Group>>;
 
 class Transitions {
  public:
-  Transitions(Device& device, const MpiGroups& mpi, bool fake_checkpoint, Journal& journal,
-              Tally& tally)
-      : mpi_(mpi), fake_(fake_checkpoint), journal_(journal), tally_(tally), checkpoint_(device) {}
+  /// @param real called while everything is suspended; empty: no checkpoint by the driver
+  Transitions(Device& device, const MpiGroups& mpi, bool fake_checkpoint,
+              std::function<void()> real, Journal& journal, Tally& tally)
+      : mpi_(mpi),
+        fake_(fake_checkpoint),
+        real_(std::move(real)),
+        journal_(journal),
+        tally_(tally),
+        checkpoint_(device) {}
 
   /// Runs the transition of `plan`. Collective. @throws librun::Error
   /// @param meanwhile called with the suspended groups between suspend and resume
@@ -49,16 +55,21 @@ class Transitions {
   void resume_one(Group& group, const CyclePlan& plan);
   void check_suspended(const std::vector<Group*>& groups, bool everything);
   void occupy(const std::vector<Group*>& groups);
+  void checkpoint(const std::vector<Group*>& groups);
+  void check_lost(const std::vector<Group*>& groups);
   int check_resumed(const std::vector<Group*>& groups);
   template <class Action>
   void timed(Durations& durations, Action&& action);
 
   const MpiGroups& mpi_;
   const bool fake_;
+  const std::function<void()> real_;
   Journal& journal_;
   Tally& tally_;
   FakeCheckpoint checkpoint_;
   std::map<Group*, Before> before_;
+  std::uint64_t lost_before_ = 0;
+  std::uint64_t fragile_ = 0;  ///< slots that the checkpoint is expected to make staged
 };
 
 }  // namespace car::stress

@@ -99,9 +99,16 @@ LIBRUN_API librun_status_t librun_comm_phases(librun_comm_t comm, librun_transit
 LIBRUN_API librun_status_t librun_comm_mappings(librun_comm_t comm, librun_mapping_t* out,
                                                 int capacity, int* count);
 
-/** What would make a checkpoint of this process unrestorable right now, a line each.
+/** What would make a checkpoint of this process fail, or succeed and never be restored, right now:
+ * a line each. Open mappings of a peer's memory, communicators that are active or in a transition,
+ * a GPU that is used through MPS, a driver without the functions. None: go ahead. Any thread, at
+ * any time; makes no call of CUDA. Knows nothing of what other libraries have mapped.
  *  @param text  room for text_bytes, always terminated; may be NULL when text_bytes is 0 */
 LIBRUN_API librun_status_t librun_checkpoint_blockers(char* text, size_t text_bytes, int* count);
+/** What a checkpoint by the driver changes for good, a line each, and does not forbid: registered
+ *  memory of cudaMalloc that peers have mapped by a handle cannot be mapped again afterwards. Its
+ * slot is staged from the next resume on; results and graphs stay right. The same rules. */
+LIBRUN_API librun_status_t librun_checkpoint_notes(char* text, size_t text_bytes, int* count);
 
 /** Zeroed memory that peers can map, page aligned. Local. @param bytes at least 1 */
 LIBRUN_API librun_status_t librun_malloc(librun_comm_t comm, size_t bytes, void** out);

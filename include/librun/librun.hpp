@@ -216,11 +216,12 @@ inline bool resume_all(Communicator::Timeout timeout = {}) {
   return detail::check(librun_resume_all(detail::to_ms(timeout)));
 }
 
-/// What would make a checkpoint of this process unrestorable, a line each.
-inline std::vector<std::string> checkpoint_blockers() {
+namespace detail {
+
+inline std::vector<std::string> lines_of(librun_status_t (*ask)(char*, std::size_t, int*)) {
   std::string text(65536, '\0');
   int count = 0;
-  detail::check(librun_checkpoint_blockers(text.data(), text.size(), &count));
+  check(ask(text.data(), text.size(), &count));
   std::vector<std::string> lines;
   for (std::size_t begin = 0; static_cast<int>(lines.size()) < count;) {
     const std::size_t end = text.find_first_of(std::string("\n\0", 2), begin);
@@ -229,6 +230,17 @@ inline std::vector<std::string> checkpoint_blockers() {
     begin = end + 1;
   }
   return lines;
+}
+
+}  // namespace detail
+
+/// What would make a checkpoint of this process fail or never be restored, a line each.
+inline std::vector<std::string> checkpoint_blockers() {
+  return detail::lines_of(librun_checkpoint_blockers);
+}
+/// What a checkpoint changes for good without being hindered by it, a line each.
+inline std::vector<std::string> checkpoint_notes() {
+  return detail::lines_of(librun_checkpoint_notes);
 }
 
 }  // namespace librun

@@ -109,6 +109,8 @@ typedef struct librun_stats {
   uint64_t suspends; /**< suspends completed */
   uint64_t last_suspend_us;
   uint64_t last_resume_us;
+  uint64_t lost_slots; /**< of the staged ones, those that were mapped until a resume found that a
+                            checkpoint had made it impossible */
 } librun_stats_t;
 
 /** One phase of the last transition and how long it took on this rank. */

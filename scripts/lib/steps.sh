@@ -39,7 +39,7 @@ step() {
   local seconds
   seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.1f", b - a}')
   if [ "$code" -eq 77 ] || { [ "$code" -eq 0 ] && grep -q '[*][*][*]Skipped' "$log"; }; then
-    record "$group" "$name" skipped "$seconds" "$(grep -m1 -o 'skipped: .*' "$log")"
+    record "$group" "$name" skipped "$seconds" "$(grep -m1 -oE '(skipped|not run): .*' "$log")"
   elif [ "$code" -eq 0 ]; then
     record "$group" "$name" passed "$seconds" ''
   else

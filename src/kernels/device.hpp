@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/control_block.hpp"
 #include "kernels/unique_handle.hpp"
@@ -130,6 +131,9 @@ class Device {
   /// @param id another rank's DeviceInfo::id @throws Error{unsupported} when launches here cannot
   ///        reach the memory there
   virtual void check_peer(const std::string& id) const = 0;
+  /// What of device and driver makes a checkpoint of this process impossible, for life; a sentence
+  /// each.
+  virtual std::vector<std::string> checkpoint_obstacles() const = 0;
   /// @param ranks_on_device the most that share one device; a launch that waits must leave them
   /// room
   virtual ArenaLayout layout_arena(int world, std::size_t arena_bytes,

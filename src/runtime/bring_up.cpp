@@ -111,6 +111,7 @@ void Communicator::bring_up(Phases& phases, bool selftest) {
   });
   for (const Ballot& ballot : hello_ballots) hellos.push_back(ballot.get<Hello>());
   learn_from(hellos);
+  device_id_ = hellos[static_cast<std::size_t>(rank())].device_id;
   if (identity_ == 0) {
     std::memcpy(&identity_, hellos[0].token.data(), sizeof(identity_));
     // A buffer's id of one communicator is unknown to all others of the process.
@@ -210,10 +211,8 @@ bool Communicator::map_next(int peer, const BufferPlace& place, std::size_t n_us
       peers_.acquire(device_, peer, place.segment, exported, place.segment_bytes);
   } catch (const Error& error) {
     if (!place.by_handle) throw;
-    log::write(log::Level::warn,
-               fmt::format("a registered buffer of rank {} cannot be mapped any more, it goes "
-                           "through the arena from now on ({}).",
-                           peer, error.text()));
+    log::write(log::Level::info, fmt::format("segment {} of rank {} cannot be mapped ({}).",
+                                             place.segment, peer, error.text()));
     return false;
   }
   return true;
@@ -228,6 +227,11 @@ void Communicator::stage_lost(const Ballots& opened) {
     if (!buffer) continue;
     release_places(*buffer);
     registry_.make_staged(slot);
+    log::write(rank() == 0 ? log::Level::warn : log::Level::info,
+               fmt::format("the registered buffer in slot {} ({} bytes) cannot be mapped any more, "
+                           "as memory of cudaMalloc after a checkpoint: it goes through the arena "
+                           "from now on.",
+                           slot, buffer->size_bytes));
   }
 }
 
@@ -357,6 +361,7 @@ std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,
       log::write(log::Level::warn, unknown);
 
   self->exchange_ = std::move(exchange);
+  const UnderWay under_way(*self, "create");
   Phases steps(Request::create, self->exchange_, self->watch(), deadline);
   try {
     self->bring_up(steps, selftest);

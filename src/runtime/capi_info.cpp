@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/device.hpp"
 #include "librun/librun.h"
-#include "runtime/communicator.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/settings.hpp"
+#include "runtime/status.hpp"
 
 using librun::capi::deref;
 using librun::capi::guard;
@@ -36,6 +37,14 @@ void give_text(const std::string& from, char* to, std::size_t to_bytes) {
   const std::size_t n = std::min(from.size(), to_bytes - 1);
   std::memcpy(to, from.data(), n);
   to[n] = '\0';
+}
+
+/// @return how many lines there are
+int give_lines(const std::vector<std::string>& lines, char* to, std::size_t to_bytes) {
+  std::string joined;
+  for (const std::string& line : lines) joined += (joined.empty() ? "" : "\n") + line;
+  give_text(joined, to, to_bytes);
+  return static_cast<int>(lines.size());
 }
 
 }  // namespace
@@ -68,12 +77,15 @@ librun_status_t librun_last_error_info(librun_error_info_t* out) {
 
 librun_status_t librun_checkpoint_blockers(char* text, size_t text_bytes, int* count) {
   return guard([&] {
-    deref(count, "count");
-    const auto lines = librun::Communicator::checkpoint_blockers();
-    std::string joined;
-    for (const std::string& line : lines) joined += (joined.empty() ? "" : "\n") + line;
-    librun::capi::give_text(joined, text, text_bytes);
-    *count = static_cast<int>(lines.size());
+    int& lines = deref(count, "count");
+    lines = librun::capi::give_lines(librun::StatusBoard::instance().blockers(), text, text_bytes);
+  });
+}
+
+librun_status_t librun_checkpoint_notes(char* text, size_t text_bytes, int* count) {
+  return guard([&] {
+    int& lines = deref(count, "count");
+    lines = librun::capi::give_lines(librun::StatusBoard::instance().notes(), text, text_bytes);
   });
 }
 

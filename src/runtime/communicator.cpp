@@ -11,6 +11,7 @@
 #include "runtime/live.hpp"
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
+#include "runtime/status.hpp"
 
 namespace librun {
 namespace {
@@ -48,7 +49,9 @@ Communicator::Communicator(const Settings& settings, std::shared_ptr<Device> dev
       device_(std::move(device)),
       words_(device_, Memory::host_words),
       control_(device_, Memory::control),
-      device_info_(device_->info()) {}
+      device_info_(device_->info()),
+      device_id_(device_info_.id),
+      obstacles_(device_->checkpoint_obstacles()) {}
 
 std::shared_ptr<Communicator> Communicator::make(const Settings& settings) {
   std::shared_ptr<Device> device = make_device(settings);
@@ -58,6 +61,7 @@ std::shared_ptr<Communicator> Communicator::make(const Settings& settings) {
 
 Communicator::~Communicator() {
   abandon();
+  StatusBoard::instance().remove(this);
   if (process_ != process_instance()) {
     leak_device_state();
     return;
@@ -121,6 +125,7 @@ void Communicator::fail(const Error& error, std::optional<Request> tell) noexcep
   raise_abort();
   set_gate(kGateClosed);
   if (first) send_abort(error);
+  StatusBoard::instance().show_failed(this);
   if (tell) tell_late_ranks_once(*tell, error);
   if (first) log::write(log::Level::info, std::string("failed: ") + error.what());
 }
@@ -250,6 +255,7 @@ void Communicator::refresh_board() {
   stats.registered_buffers = static_cast<std::uint64_t>(registry_.used());
   stats.slots_used = stats.registered_buffers;
   stats.staged_slots = static_cast<std::uint64_t>(registry_.staged());
+  stats.lost_slots = static_cast<std::uint64_t>(registry_.lost());
   stats.slots_total = LIBRUN_MAX_BUFFERS;
   stats.open_mappings = peers_.entries().size();
   stats.mapped_bytes = peers_.size_bytes();
@@ -261,12 +267,54 @@ void Communicator::refresh_board() {
     fresh.mappings.push_back(
         {entry.rank, entry.segment, entry.mapping.data(), entry.mapping.size_bytes()});
 
-  const std::lock_guard lock(board_mutex_);
-  stats.suspends = board_.stats.suspends;
-  stats.last_suspend_us = board_.stats.last_suspend_us;
-  stats.last_resume_us = board_.stats.last_resume_us;
-  for (int i = 0; i < 3; ++i) fresh.phases[i] = std::move(board_.phases[i]);
-  board_ = std::move(fresh);
+  {
+    const std::lock_guard lock(board_mutex_);
+    stats.suspends = board_.stats.suspends;
+    stats.last_suspend_us = board_.stats.last_suspend_us;
+    stats.last_resume_us = board_.stats.last_resume_us;
+    for (int i = 0; i < 3; ++i) fresh.phases[i] = std::move(board_.phases[i]);
+    board_ = std::move(fresh);
+  }
+  show_status();
+}
+
+void Communicator::show_status() noexcept {
+  try {
+    CommunicatorStatus status;
+    status.identity = identity_;
+    status.rank = rank();
+    status.world = world();
+    status.device = device_id_;
+    status.transition = transition_;
+    status.generation = generation_;
+    status.registered_buffers = static_cast<std::uint64_t>(registry_.used());
+    status.staged_slots = static_cast<std::uint64_t>(registry_.staged());
+    status.lost_slots = static_cast<std::uint64_t>(registry_.lost());
+    status.obstacles = obstacles_;
+    for (const auto& entry : peers_.entries()) {
+      const auto same = [&](const auto& peer) { return peer.rank == entry.rank; };
+      auto peer = std::find_if(status.peers.begin(), status.peers.end(), same);
+      if (peer == status.peers.end()) peer = status.peers.insert(peer, {entry.rank, 0, 0});
+      ++peer->mappings;
+      peer->size_bytes += entry.mapping.size_bytes();
+    }
+    for (int slot = 0; world() > 1 && slot < LIBRUN_MAX_BUFFERS; ++slot)
+      if (const Buffer* buffer = registry_.at(slot); buffer && !buffer->staged)
+        if (buffer->places[static_cast<std::size_t>(rank())].by_handle != 0)
+          status.fragile_slots.push_back({slot, buffer->size_bytes});
+    StatusBoard::instance().show(this, std::move(status), state_);
+  } catch (const std::exception& error) {
+    log::write(log::Level::warn, std::string("the status cannot be shown: ") + error.what());
+  }
+}
+
+Communicator::UnderWay::~UnderWay() {
+  communicator_.transition_ = before_;
+  try {
+    communicator_.refresh_board();
+  } catch (const std::exception& error) {
+    log::write(log::Level::warn, std::string("the status cannot be shown: ") + error.what());
+  }
 }
 
 librun_stats_t Communicator::stats() const {
@@ -288,19 +336,6 @@ std::vector<librun_phase_t> Communicator::phases(librun_transition_t transition)
 std::vector<librun_mapping_t> Communicator::mappings() const {
   const std::lock_guard lock(board_mutex_);
   return board_.mappings;
-}
-
-std::vector<std::string> Communicator::checkpoint_blockers() {
-  std::vector<std::string> lines;
-  for (const auto& communicator : alive()) {
-    const librun_stats_t stats = communicator->stats();
-    const std::string name = fmt::format("communicator of rank {} of {}", stats.rank, stats.world);
-    if (stats.state == LIBRUN_ACTIVE) lines.push_back(name + " is active: suspend it");
-    for (const librun_mapping_t& mapping : communicator->mappings())
-      lines.push_back(fmt::format("{} has memory of rank {} mapped: {} bytes at {}", name,
-                                  mapping.rank, mapping.size_bytes, mapping.address));
-  }
-  return lines;
 }
 
 }  // namespace librun

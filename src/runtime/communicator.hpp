@@ -80,9 +80,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<librun_phase_t> phases(librun_transition_t transition) const;
   std::vector<librun_mapping_t> mappings() const;
 
-  /// What hinders a checkpoint of the process, of all its communicators.
-  static std::vector<std::string> checkpoint_blockers();
-
  private:
   Communicator(const Settings& settings, std::shared_ptr<Device> device);
   static std::shared_ptr<Communicator> make(const Settings& settings);
@@ -108,12 +105,31 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ipc::Watch watch();
   ipc::Deadline deadline(int timeout_ms) const;
   void refresh_board();
+  void show_status() noexcept;
   std::string who() const { return "rank " + std::to_string(rank()); }
   int rank() const { return exchange_.rank(); }
   int world() const { return exchange_.world(); }
   int late_rank() const {
     return static_cast<int>(words_->fatal != 0 ? words_->fatal_rank : words_->rank);
   }
+
+  /// Shows that a transition is under way, from before anything is touched until it has ended,
+  /// however it did. Called with mutex_ held, or before anybody else knows the communicator.
+  class UnderWay {
+   public:
+    UnderWay(Communicator& communicator, const char* transition)
+        : communicator_(communicator),
+          before_(std::exchange(communicator.transition_, transition)) {
+      communicator_.show_status();
+    }
+    ~UnderWay();
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+
+   private:
+    Communicator& communicator_;
+    const char* before_;
+  };
 
   // bring_up.cpp
   struct Hello;
@@ -198,6 +214,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   };
   std::optional<Capture> capture_;
   DeviceInfo device_info_;
+  std::string device_id_;  ///< as of the last bring-up
+  const std::vector<std::string> obstacles_;
+  const char* transition_ = "";
   int ranks_on_device_ = 1;     ///< the most that share one
   std::uint64_t identity_ = 0;  ///< random, the same on all ranks, for life
   std::uint64_t next_buffer_id_ = 1;

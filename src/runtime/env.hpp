@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process environment.
+// The process environment, and words.
 #pragma once
 
 #include <cstddef>
@@ -16,5 +16,8 @@ std::vector<std::string> environment_names(const std::string& prefix);
 bool is_tool_variable(const std::string& name);
 /// Insertions, deletions and replacements between two words.
 std::size_t edit_distance(const std::string& a, const std::string& b);
+
+/// `text` as a string of JSON.
+std::string json_quote(const std::string& text);
 
 }  // namespace librun

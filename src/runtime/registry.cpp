@@ -21,8 +21,9 @@ void Registry::insert(int slot, Buffer buffer) {
 void Registry::make_staged(int slot) {
   auto& entry = slots_[static_cast<std::size_t>(slot)];
   if (!entry || entry->staged) return;
-  entry->staged = true;
+  entry->staged = entry->lost = true;
   ++staged_;
+  ++lost_;
 }
 
 void Registry::erase(int slot) {
@@ -30,6 +31,7 @@ void Registry::erase(int slot) {
   if (!entry) return;
   --used_;
   staged_ -= entry->staged;
+  lost_ -= entry->lost;
   entry.reset();
 }
 

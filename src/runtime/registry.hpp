@@ -31,6 +31,7 @@ struct Buffer {
   std::shared_ptr<ipc::Segment> segment;  ///< keeps the memory; null: not ours
   std::vector<BufferPlace> places;        ///< by rank
   bool staged;                            ///< some rank's part cannot be exported
+  bool lost = false;                      ///< staged, but was mapped once
 };
 
 /// Slots are handed out lowest first and returned; all ranks do so in the same order.
@@ -51,6 +52,7 @@ class Registry {
 
   int used() const { return used_; }
   int staged() const { return staged_; }
+  int lost() const { return lost_; }
   bool any_mapped() const { return used_ > staged_; }
 
   /// Segments that hold mapped parts of `rank`, each once, in the order of slots.
@@ -67,6 +69,7 @@ class Registry {
   std::array<std::optional<Buffer>, LIBRUN_MAX_BUFFERS> slots_;
   int used_ = 0;  // counted here, since every call asks
   int staged_ = 0;
+  int lost_ = 0;
 };
 
 }  // namespace librun

@@ -110,6 +110,11 @@ constexpr std::array kRows = {
                "Log to this file instead; %r is the rank, %h the host, %p the process.", is_any},
     SettingRow{"LIBRUN_LOG_RANKS", "0|all", "", "0", "system",
                "all: every rank logs below warn too, not only rank 0.", is_log_ranks},
+    SettingRow{
+        "LIBRUN_JOB", "name", "", "", "system",
+        "Which job this process belongs to, for car_checkpoint --job. Unset: what Slurm, PMIx "
+        "or Open MPI calls it.",
+        is_any},
     SettingRow{"LIBRUN_CHECK", "0|1", "", "0", "debug",
                "Compare count, type, op and algorithm of every call across the ranks.", is_switch},
     SettingRow{
@@ -135,15 +140,6 @@ Enum parse_enum(const std::string& name, std::initializer_list<std::pair<const c
   for (const auto& [word, result] : map)
     if (value == word) return result;
   return map.begin()->second;
-}
-
-std::string json_quote(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return quoted + '"';
 }
 
 [[noreturn]] void reject_field(const char* field, const std::string& value, const char* accepted) {

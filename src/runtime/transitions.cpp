@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <deque>
 
 #include "librun/librun.h"
 #include "runtime/communicator.hpp"
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
+#include "runtime/status.hpp"
 
 namespace librun {
 namespace {
@@ -100,6 +102,7 @@ void Communicator::take_down(Phases& phases) {
 
 bool Communicator::suspend_locked(int timeout_ms, const Error* refused) {
   const auto start = std::chrono::steady_clock::now();
+  const UnderWay under_way(*this, "suspend");
   bool done = false;
   guarded(Request::suspend, [&] {
     Phases phases(Request::suspend, exchange_, watch(), deadline(timeout_ms));
@@ -155,6 +158,7 @@ void Communicator::adopt(MPI_Comm mpi, ipc::Deadline deadline) {
 bool Communicator::resume_locked(int timeout_ms, MPI_Comm mpi) {
   const auto start = std::chrono::steady_clock::now();
   const auto limit = deadline(timeout_ms);
+  const UnderWay under_way(*this, "resume");
   bool done = false;
   guarded(Request::resume, [&] {
     if (mpi != MPI_COMM_NULL) adopt(mpi, limit);
@@ -183,6 +187,8 @@ bool Communicator::suspend_all(int timeout_ms) {
     if (communicator->state() == LIBRUN_CLOSED) continue;
     entered.emplace_back(communicator, communicator->enter(Call::suspend));
   }
+  std::deque<UnderWay> under_way;
+  for (const auto& [communicator, lock] : entered) under_way.emplace_back(*communicator, "suspend");
   // A rejection by one must leave all as they were: so all are asked before any is touched. Ranks
   // that share only some communicators hear of a rejection elsewhere when they are asked again.
   std::optional<Rejection> refused;
@@ -228,6 +234,7 @@ void Communicator::close() {
       tell_late_ranks_once(Request::resume, Error(cause->code, cause->rank, cause->text));
     return release_local(false);
   }
+  const UnderWay under_way(*this, "close");
   guarded(Request::close, [&] {
     Phases phases(Request::close, exchange_, watch(), deadline(-1));
     phases.run("agree", [&](Ballot&) {
@@ -264,6 +271,8 @@ bool Communicator::quiesce() noexcept {
 /// For memory that a kernel may still use, or that belongs to the parent of a forked child. What a
 /// leaked member holds keeps the device.
 void Communicator::leak_device_state() noexcept {
+  if (process_ == process_instance())
+    StatusBoard::instance().leave_mappings(peers_.entries().size());
   static_cast<void>(new ipc::PeerTable(std::move(peers_)));
   static_cast<void>(new DeviceMemory<HostWords>(std::move(words_)));
   static_cast<void>(new DeviceMemory<ControlBlock>(std::move(control_)));

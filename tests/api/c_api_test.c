@@ -135,6 +135,9 @@ static void test_getters(librun_comm_t comm) {
   text[5] = 'x';
   OK(librun_checkpoint_blockers(text, 5, &count));
   EXPECT(strlen(text) == 4 && text[5] == 'x');
+  OK(librun_checkpoint_notes(text, sizeof(text), &count));
+  EXPECT(count >= 0 && (count == 0) == (strlen(text) == 0));
+  BAD(librun_checkpoint_notes(text, sizeof(text), NULL));
   OK(librun_settings_json(NULL, 0, &needed));
   EXPECT(needed > 100);
   OK(librun_settings_json(text, sizeof(text), &needed));

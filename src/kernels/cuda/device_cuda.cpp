@@ -97,6 +97,9 @@ class CudaDevice final : public Device {
             cuda::kMinArenaBytes};
   }
   void check_peer(const std::string& id) const override { check_reach(ordinal_, id); }
+  std::vector<std::string> checkpoint_obstacles() const override {
+    return cuda::checkpoint_obstacles(ordinal_);
+  }
   ArenaLayout layout_arena(int world, std::size_t arena_bytes, int ranks_on_device) const override {
     return make_layout(world, arena_bytes, ranks_on_device);
   }

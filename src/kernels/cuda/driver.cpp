@@ -8,16 +8,24 @@
 namespace librun::cuda {
 namespace {
 
-/// The functions are those of CUDA 12.0.
+/// The functions are those of CUDA 12.0, but for checkpoints.
 constexpr unsigned kDriverVersion = 12000;
+constexpr unsigned kCheckpointVersion = 12080;
 
-template <class Function>
-void load(const char* name, Function& function) {
+void* find(const char* name, unsigned version) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
   const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &found, kDriverVersion, cudaEnableDefault, &result);
-  if (error != cudaSuccess || result != cudaDriverEntryPointSuccess || !found)
+      cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result);
+  if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) return found;
+  static_cast<void>(cudaGetLastError());
+  return nullptr;
+}
+
+template <class Function>
+void load(const char* name, Function& function) {
+  void* const found = find(name, kDriverVersion);
+  if (!found)
     throw Error(LIBRUN_UNSUPPORTED, -1, std::string("the CUDA driver has no ") + name + ".",
                 "librun needs a driver for CUDA 12.0 or later.");
   function = reinterpret_cast<Function>(found);
@@ -41,6 +49,9 @@ Driver load_all() {
   load("cuMemSetAccess", table.mem_set_access);
   load("cuMemExportToShareableHandle", table.mem_export_to_shareable_handle);
   load("cuMemImportFromShareableHandle", table.mem_import_from_shareable_handle);
+  table.driver_get_version =
+      reinterpret_cast<decltype(&cuDriverGetVersion)>(find("cuDriverGetVersion", kDriverVersion));
+  table.checkpoint_process_lock = find("cuCheckpointProcessLock", kCheckpointVersion);
   return table;
 }
 

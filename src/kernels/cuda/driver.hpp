@@ -26,6 +26,9 @@ struct Driver {
   decltype(&cuMemSetAccess) mem_set_access;
   decltype(&cuMemExportToShareableHandle) mem_export_to_shareable_handle;
   decltype(&cuMemImportFromShareableHandle) mem_import_from_shareable_handle;
+  // Null where the driver has none.
+  decltype(&cuDriverGetVersion) driver_get_version;
+  void* checkpoint_process_lock;  ///< tells that there are checkpoints; librun does not make them
 };
 
 /// Loaded once. Thread-safe. @throws Error{unsupported} naming the function that is missing

@@ -70,4 +70,26 @@ void check_reach(int ordinal, const std::string& uuid) {
   }
 }
 
+std::vector<std::string> checkpoint_obstacles(int ordinal) {
+  std::vector<std::string> obstacles;
+  if (!driver().checkpoint_process_lock) {
+    int version = 0;
+    if (driver().driver_get_version) driver().driver_get_version(&version);
+    obstacles.push_back("the driver is for CUDA " + std::to_string(version / 1000) + "." +
+                        std::to_string(version % 1000 / 10) +
+                        " and cannot checkpoint processes: it takes one for CUDA 12.8 (570) or "
+                        "later");
+  }
+  CUdevice device{};
+  int shared = 0;
+  if (driver().device_get(&device, ordinal) == CUDA_SUCCESS &&
+      driver().device_get_attribute(&shared, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) ==
+          CUDA_SUCCESS &&
+      shared != 0)
+    obstacles.push_back("CUDA device " + std::to_string(ordinal) +
+                        " is used through MPS, where the driver checkpoints no process: run "
+                        "without MPS");
+  return obstacles;
+}
+
 }  // namespace librun::cuda

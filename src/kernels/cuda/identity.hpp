@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPU a device is, and whether it reaches another.
+// Which GPU a device is, whether it reaches another, and whether it can be checkpointed.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace librun::cuda {
 
@@ -18,5 +19,9 @@ bool has_programmatic_launch(int ordinal);
 /// @throws Error{unsupported} when `ordinal` cannot reach it, or 16-byte lines might arrive in
 /// parts
 void check_reach(int ordinal, const std::string& uuid);
+
+/// Why the driver cannot checkpoint a process that uses the device: MPS, or its own age.
+/// @throws Error{unsupported} where there is no driver
+std::vector<std::string> checkpoint_obstacles(int ordinal);
 
 }  // namespace librun::cuda

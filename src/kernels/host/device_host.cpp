@@ -45,6 +45,7 @@ class HostDevice final : public Device {
             std::size_t{1} << 20, kMinArenaBytes};
   }
   void check_peer(const std::string& /*id*/) const override {}
+  std::vector<std::string> checkpoint_obstacles() const override { return {}; }
   ArenaLayout layout_arena(int world, std::size_t arena_bytes,
                            int /*ranks_on_device*/) const override {
     return make_arena_layout(world, arena_bytes);
