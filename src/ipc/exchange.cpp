@@ -12,8 +12,11 @@ namespace {
 
 constexpr int kTag = 7;
 
-/// A rank may leave a phase and close its link while its record is still on the way.
-constexpr auto kRecordGrace = std::chrono::milliseconds(200);
+/// A rank may leave a phase and close its link, or say that it failed, while its record and those
+/// that it has seen are still on the way. Long enough for what was sent, short enough for news.
+constexpr auto kNewsGrace = std::chrono::milliseconds(30);
+/// For sends that a peer which has died meanwhile may never take.
+constexpr auto kSendGrace = std::chrono::milliseconds(200);
 
 /// Gives way at once, since the ranks may share cores; sleeps when the wait gets long.
 class Backoff {
@@ -109,11 +112,10 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
       flight.release();
       return result;
     }
-    all_here_until = now + kRecordGrace;
+    all_here_until = now + kSendGrace;
     if (watch && !lost) {
       lost = watch(arrived);
-      lost_until =
-          now + (lost && lost->kind == PeerEvent::Kind::lost ? kRecordGrace : kRecordGrace * 0);
+      lost_until = now + kNewsGrace;
     }
     // A peer that is gone but whose record is here has done its part of this phase.
     if (lost && lost->kind == PeerEvent::Kind::lost &&
