@@ -48,7 +48,7 @@ while [ $# -gt 0 ]; do
       usage
       exit 0
       ;;
-    --fast) args+=(-LE '^(np[3-9]|death|cli)$') ;;
+    --fast) args+=(-LE '^(np[3-9]|death|faults|cli)$') ;;
     --all)
       others=(tsan asan)
       export FAULT_SECONDS=0

@@ -3,10 +3,12 @@
 # The rows of the table in which a rank dies or stops for ever, several in a job, for FAULT_SECONDS
 # (0: until all rows are done) in the order of FAULT_SEED. After each job no process and no entry of
 # ours in /dev/shm may stay. DEATH_LATE_MS is how late a survivor may be told.
+# On a GPU a job has one row, since few ranks share one.
 # usage: fault_deaths_test.sh FAULT_TABLE FAULT_DEATHS NP LAUNCHER... (all but the number of ranks)
 set -u
 table=$1 deaths=$2 np=$3 rows_per_job=$((24 / $3))
 shift 3
+[ "${LIBRUN_DEVICE:-}" = cuda ] && rows_per_job=1
 seconds=${FAULT_SECONDS:-25} seed=${FAULT_SEED:-$RANDOM} late_limit_ms=${DEATH_LATE_MS:-1000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -45,7 +47,7 @@ done_rows=0
 while [ $done_rows -lt ${#rows[@]} ] && { [ "$seconds" -eq 0 ] || [ $SECONDS -lt "$seconds" ]; }; do
   job=("${rows[@]:done_rows:rows_per_job}")
   n_rows=${#job[@]}
-  run_job "$@" $((np * n_rows)) --mca orte_enable_recovery 1 "$deaths" "${job[@]}"
+  run_job "$@" $((np * n_rows)) --mca orte_enable_recovery 1 -x MARK "$deaths" "${job[@]}"
   done_rows=$((done_rows + n_rows))
 done
 
