@@ -12,12 +12,14 @@ Installs missing packages, builds librun with its tests, and runs all of them.
 
   scripts/test.sh                  everything
   scripts/test.sh --fast           what one and two ranks can test
-  scripts/test.sh --all            everything, then the sanitizers' builds
+  scripts/test.sh --all            everything, with all rows of the table of faults, which takes hours
+                                   on two cores; then the sanitizers' builds
   scripts/test.sh -R lifecycle     tests whose name matches
-  scripts/test.sh -L unit          tests with a label: unit mpi gpu api death cli np1 ...
+  scripts/test.sh -L unit          tests with a label: unit mpi gpu api death faults cli np1 ...
   scripts/test.sh --preset tsan    the unit tests under ThreadSanitizer
   scripts/test.sh --preset asan    unit and mpi under AddressSanitizer and UBSan
 
+Faults are drawn at random for FAULT_SECONDS a test (0: all); it prints a seed, which FAULT_SEED sets.
 The results are also in build/<preset>/junit.xml. Ends with 0 when all tests pass; 3 when packages
 are missing and cannot be installed.
 EOT
@@ -46,8 +48,11 @@ while [ $# -gt 0 ]; do
       usage
       exit 0
       ;;
-    --fast) args+=(-LE '^(np[3-9]|death|cli)$') ;;
-    --all) others=(tsan asan) ;;
+    --fast) args+=(-LE '^(np[3-9]|death|faults|cli)$') ;;
+    --all)
+      others=(tsan asan)
+      export FAULT_SECONDS=0
+      ;;
     --preset)
       [[ ${2:-} =~ ^(host|ci|asan|tsan|cuda)$ ]] ||
         die "--preset takes host, ci, asan, tsan or cuda, not \"${2:-}\"" 2

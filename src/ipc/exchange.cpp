@@ -12,8 +12,13 @@ namespace {
 
 constexpr int kTag = 7;
 
-/// A rank may leave a phase and close its link while its record is still on the way.
-constexpr auto kRecordGrace = std::chrono::milliseconds(200);
+/// A rank may leave a phase and close its link, or say that it failed, while its record and those
+/// that it has seen are still on the way. Long enough for what was sent, short enough for news; and
+/// so many looks, for a rank that was off its core meanwhile.
+constexpr auto kNewsGrace = std::chrono::milliseconds(30);
+constexpr int kNewsLooks = 50;
+/// For sends that a peer which has died meanwhile may never take.
+constexpr auto kSendGrace = std::chrono::milliseconds(200);
 
 /// Gives way at once, since the ranks may share cores; sleeps when the wait gets long.
 class Backoff {
@@ -82,7 +87,8 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
   Backoff backoff;
   std::optional<PeerEvent> lost;
   Deadline lost_until{};
-  Deadline all_here_until = std::chrono::steady_clock::now() + kRecordGrace;
+  int looks = 0;
+  Deadline all_here_until = std::chrono::steady_clock::now() + kSendGrace;
   std::vector<bool> arrived(world, false);
   arrived[static_cast<std::size_t>(rank_)] = true;
   for (;;) {
@@ -109,17 +115,17 @@ GatherResult Exchange::gather(const Record& mine, Deadline deadline, const Watch
       flight.release();
       return result;
     }
-    all_here_until = now + kRecordGrace;
+    all_here_until = now + kSendGrace;
     if (watch && !lost) {
       lost = watch(arrived);
-      lost_until =
-          now + (lost && lost->kind == PeerEvent::Kind::lost ? kRecordGrace : kRecordGrace * 0);
+      lost_until = now + kNewsGrace;
+      looks = 0;
     }
     // A peer that is gone but whose record is here has done its part of this phase.
     if (lost && lost->kind == PeerEvent::Kind::lost &&
         arrived[static_cast<std::size_t>(lost->rank)])
       lost.reset();
-    const bool given_up = lost && now >= lost_until;
+    const bool given_up = lost && ++looks > kNewsLooks && now >= lost_until;
     if (given_up || now > deadline) {
       if (given_up) result.event = lost;
       for (std::size_t peer = 0; peer < world; ++peer)

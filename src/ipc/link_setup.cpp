@@ -67,15 +67,22 @@ Listener::Listener() : socket_(::socket(AF_UNIX, kSocketFlags, 0)) {
   std::memcpy(address_.name.data(), address.sun_path, address_.size_bytes);
 }
 
-std::vector<Link> Listener::connect_all(int rank, const std::vector<Address>& addresses,
-                                        const Token& token, Deadline deadline) {
-  std::vector<Link> links(addresses.size());
+Connected Listener::connect_all(int rank, const std::vector<Address>& addresses, const Token& token,
+                                Deadline deadline) const {
+  Connected made{std::vector<Link>(addresses.size()), std::nullopt};
+  const auto attempt = [&](auto&& part) {
+    try {
+      part();
+    } catch (const Error& error) {
+      if (!made.error) made.error = error;
+    }
+  };
   for (int peer = rank + 1; peer < static_cast<int>(addresses.size()); ++peer) {
     const auto at = static_cast<std::size_t>(peer);
-    links[at] = connect_to(rank, peer, addresses[at], token, deadline);
+    attempt([&] { made.links[at] = connect_to(rank, peer, addresses[at], token, deadline); });
   }
-  accept_lower(rank, links, token, deadline);
-  return links;
+  attempt([&] { accept_lower(rank, made.links, token, deadline); });
+  return made;
 }
 
 Link Listener::connect_to(int rank, int peer, const Address& address, const Token& token,
@@ -128,7 +135,20 @@ void Listener::accept_lower(int rank, std::vector<Link>& links, const Token& tok
     std::vector<pollfd> entries;
     if (!is_full) entries.push_back({socket_.get(), POLLIN, 0});
     for (const Pending& each : pending) entries.push_back({each.link.fd(), POLLIN, 0});
+    const std::size_t n_waiting = entries.size();
+    std::vector<int> linked;
+    for (int peer = 0; peer < static_cast<int>(links.size()); ++peer) {
+      if (!links[static_cast<std::size_t>(peer)].open()) continue;
+      linked.push_back(peer);
+      entries.push_back({links[static_cast<std::size_t>(peer)].fd(), POLLIN, 0});
+    }
     ::poll(entries.data(), entries.size(), 50);
+    // Nothing is sent before all are linked, but the news of a failure. It is left for the
+    // agreement.
+    for (std::size_t i = 0; i < linked.size(); ++i)
+      if (entries[n_waiting + i].revents != 0)
+        throw Error(LIBRUN_PEER_LOST, linked[i],
+                    "rank " + std::to_string(linked[i]) + " gave up or is gone.");
 
     // A bound, since those that are turned away may come back as fast as they are accepted.
     for (std::size_t turn = 0; turn < kMostPending && pending.size() < kMostPending; ++turn) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ipc/exchange.hpp"
@@ -21,6 +22,12 @@ struct Address {
 /// Random, for one bring-up of one communicator.
 Token make_token();
 
+/// What a rank could make; with an error the rest still tells what happened to the others.
+struct Connected {
+  std::vector<Link> links;     ///< by rank
+  std::optional<Error> error;  ///< the first: of code system, timeout or peer_lost
+};
+
 class Listener {
  public:
   /// @throws Error{system}
@@ -28,9 +35,9 @@ class Listener {
   const Address& address() const { return address_; }
 
   /// Connects every pair: the lower rank connects, the higher accepts. Takes only processes of the
-  /// same user that know the token. @throws Error{system, timeout}
-  std::vector<Link> connect_all(int rank, const std::vector<Address>& addresses, const Token& token,
-                                Deadline deadline);
+  /// same user that know the token.
+  Connected connect_all(int rank, const std::vector<Address>& addresses, const Token& token,
+                        Deadline deadline) const;
 
  private:
   Link connect_to(int rank, int peer, const Address& address, const Token& token,

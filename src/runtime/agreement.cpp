@@ -35,7 +35,12 @@ std::string join(const std::vector<int>& ranks) {
 Error missing_error(const ipc::GatherResult& result, const Ballot& mine) {
   if (result.event) {
     const ipc::PeerEvent& event = *result.event;
-    return {event.code, event.culprit, event.text};
+    // Whoever met the cause in a phase has named that.
+    if (event.text.find(" phase ") != std::string::npos)
+      return {event.code, event.culprit, event.text};
+    return {event.code, event.culprit,
+            fmt::format("{} failed in phase {}: {}", request_name(mine.request), mine.phase,
+                        event.text)};
   }
   return {LIBRUN_TIMEOUT, result.missing.front(),
           fmt::format("{}: {} did not come to phase {} in time.", request_name(mine.request),
@@ -62,8 +67,8 @@ void check_same_phase(const Ballots& ballots) {
 }  // namespace
 
 const char* request_name(Request request) {
-  static const char* const kNames[] = {"create",   "suspend",    "resume",         "close",
-                                       "register", "unregister", "stepped barrier"};
+  static const char* const kNames[] = {"create",   "suspend",    "resume",    "close",
+                                       "register", "unregister", "all_reduce"};
   const auto index = static_cast<std::size_t>(request);
   return index < std::size(kNames) ? kNames[index] : "?";
 }

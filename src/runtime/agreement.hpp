@@ -25,7 +25,7 @@ enum class Request : std::int32_t {
   close,
   register_,
   unregister,
-  barrier
+  all_reduce  ///< of stepped, which meets in agreements
 };
 const char* request_name(Request request);
 

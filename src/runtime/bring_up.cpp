@@ -127,9 +127,11 @@ void Communicator::bring_up(Phases& phases, bool selftest) {
     std::vector<ipc::Address> addresses;
     for (const Hello& hello : hellos) addresses.push_back(hello.address);
     // Alone there is nobody to link to.
-    if (world() > 1)
-      replace_links({rank(), listener->connect_all(rank(), addresses, hellos[0].token,
-                                                   phases.work_deadline())});
+    if (world() == 1) return;
+    ipc::Connected made =
+        listener->connect_all(rank(), addresses, hellos[0].token, phases.work_deadline());
+    replace_links({rank(), std::move(made.links)});
+    if (made.error) throw Error(*made.error);
   });
   pass_descriptors(phases);
   phases.run("table", [&](Ballot&) { write_table(); });

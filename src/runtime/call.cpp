@@ -206,10 +206,10 @@ void Communicator::launch(const AllReduceArgs& args, void* stream) {
 // No launch waits here: the ranks meet in agreements instead, which also carry a refusal and the
 // arguments to compare.
 void Communicator::run_stepped(const AllReduceArgs& args, void* stream) {
-  Phases phases(Request::barrier, exchange_, watch(),
+  Phases phases(Request::all_reduce, exchange_, watch(),
                 std::chrono::steady_clock::now() + settings_.call_timeout);
   const auto meet = [&](const char* name, auto&& work) {
-    return guarded(Request::barrier, [&] {
+    return guarded(Request::all_reduce, [&] {
       return phases.run(name, [&](Ballot& mine) {
         work();
         if (args.reject != Reject::none)
@@ -276,12 +276,12 @@ void Communicator::throw_outcome() {
           fmt::format("{}: all_reduce call {}: rank {} did not come within {} ms (step {}).", who(),
                       words_->calls, culprit, settings_.call_timeout.count(), step),
           "LIBRUN_CALL_TIMEOUT_MS sets how long to wait for a late rank.");
-      fail(error, Request::barrier);
+      fail(error, Request::all_reduce);
       throw_failure();
     }
     case Outcome::fault: {
       const Error error(LIBRUN_SYSTEM, rank(), who() + ": injected fault at after_read.");
-      fail(error, Request::barrier);
+      fail(error, Request::all_reduce);
       throw_failure();
     }
   }

@@ -184,11 +184,16 @@ void Communicator::set_gate(std::uint32_t gate) {
 
 ipc::Watch Communicator::watch() {
   return [this](const std::vector<bool>& arrived) -> std::optional<ipc::PeerEvent> {
-    // An abort of this rank's own, or what the monitor found.
-    if (const auto cause = failure_.get())
-      return ipc::PeerEvent{ipc::PeerEvent::Kind::aborted, cause->rank, cause->code, cause->rank,
-                            cause->text};
-    if (monitor_.running() || links_.empty()) return std::nullopt;
+    // An abort of this rank's own, or what the monitor found. A rank that is gone has done its part
+    // where its record is here: the phase that misses it is the same on all ranks.
+    const auto cause = failure_.get();
+    const bool loss = cause && cause->code == LIBRUN_PEER_LOST && cause->rank >= 0;
+    if (cause && !(loss && arrived[static_cast<std::size_t>(cause->rank)])) {
+      using Kind = ipc::PeerEvent::Kind;
+      return ipc::PeerEvent{loss ? Kind::lost : Kind::aborted, cause->rank, cause->code,
+                            cause->rank, cause->text};
+    }
+    if (monitor_.watches() || links_.empty()) return std::nullopt;
     return links_.poll(0, -1, &arrived);
   };
 }

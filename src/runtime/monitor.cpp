@@ -22,10 +22,15 @@ void Monitor::start(ipc::Links& links, std::function<void(const ipc::PeerEvent&)
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([&links, on_event = std::move(on_event), wake = wake_.get()] {
+    over_ = false;
+    thread_ = std::thread([this, &links, on_event = std::move(on_event), wake = wake_.get()] {
       for (;;) {
         const auto event = links.poll(-1, wake);
-        if (event) return on_event(*event);
+        if (event) {
+          on_event(*event);
+          over_ = true;
+          return;
+        }
         std::uint64_t count = 0;
         if (::read(wake, &count, sizeof(count)) > 0) return;
       }

@@ -2,6 +2,7 @@
 // Watches the links while a communicator is active: a dead or failed peer is noticed at once.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -27,9 +28,12 @@ class Monitor {
   /// In a child of fork the thread does not exist: lets go of it without touching it.
   void forget_after_fork() noexcept;
   bool running() const { return thread_.joinable(); }
+  /// False also when the first event has come: then others may read the links.
+  bool watches() const { return running() && !over_; }
 
  private:
   UniqueFd wake_;
+  std::atomic<bool> over_{false};
   std::thread thread_;
 };
 

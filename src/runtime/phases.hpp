@@ -8,6 +8,7 @@
 
 #include "kernels/fault.hpp"
 #include "runtime/agreement.hpp"
+#include "runtime/log.hpp"
 
 namespace librun {
 
@@ -69,6 +70,9 @@ class Phases {
   void record(const char* name, std::chrono::steady_clock::time_point start) {
     using std::chrono::duration_cast, std::chrono::microseconds, std::chrono::steady_clock;
     const auto elapsed = duration_cast<microseconds>(steady_clock::now() - start).count();
+    if (log::enabled(log::Level::debug))
+      log::write(log::Level::debug, std::string("phase ") + request_name(request_) + "_" + name +
+                                        ": " + std::to_string(elapsed) + " us");
     if (!timings_.empty() && std::string(timings_.back().name) == name) {
       timings_.back().elapsed_us += static_cast<std::uint64_t>(elapsed);
       return;

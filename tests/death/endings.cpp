@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "support/device.hpp"
 #include "support/waiting.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 int rank = 0;
 int world = 0;
+
+bool mpi_used_by_thread = false;
 
 bool sum_works(librun::Communicator& comm) {
   DeviceValue<int> sum(1);
@@ -98,6 +101,27 @@ int left_while_suspended() {
   return finalize(good);
 }
 
+/// MPI_Init gives MPI_THREAD_SINGLE: an abort on another thread must leave the news to this one.
+int aborted_by_thread() {
+  librun::Communicator comm(MPI_COMM_WORLD);
+  bool good = comm.suspend();
+  if (rank == 1) {
+    std::thread([&] { comm.abort("pump on fire"); }).join();
+    good = good && !mpi_used_by_thread;
+    DeviceValue<int> value(1);
+    good = good && librun_all_reduce(comm.get(), value.at(), value.at(), 1, LIBRUN_INT32,
+                                     LIBRUN_SUM, nullptr) == LIBRUN_FAILED;
+  } else {
+    good = good && librun_resume(comm.get(), 20000) == LIBRUN_FAILED;
+  }
+  if (!good || !std::strstr(librun_last_error(), "rank 1 aborted: pump on fire")) {
+    std::printf("rank %d: MPI used by the thread: %d; %s\n", rank, mpi_used_by_thread,
+                librun_last_error());
+    good = false;
+  }
+  return finalize(good && librun_comm_close(comm.get()) == LIBRUN_OK);
+}
+
 struct Case {
   const char* name;
   int (*run)();
@@ -108,9 +132,19 @@ constexpr Case kCases[] = {{"static_object", static_object},
                            {"close_after_finalize", close_after_finalize},
                            {"use_after_finalize", use_after_finalize},
                            {"suspended_at_exit", suspended_at_exit},
-                           {"left_while_suspended", left_while_suspended}};
+                           {"left_while_suspended", left_while_suspended},
+                           {"aborted_by_thread", aborted_by_thread}};
 
 }  // namespace
+
+/// What the library sends goes through here.
+extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag,
+                         MPI_Comm comm, MPI_Request* request) {
+  int is_main = 0;
+  MPI_Is_thread_main(&is_main);
+  if (!is_main) mpi_used_by_thread = true;
+  return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";

@@ -53,7 +53,11 @@ class Waiter {
   static constexpr int kPausesPerLook = 32;
   static constexpr int kYieldsPerLook = 16;
 
-  bool aborted() const { return load_relaxed(words_.abort) != 0; }
+  /// Acquires: what the rank that gave the news had seen is seen here as well.
+  bool aborted() const {
+    return std::atomic_ref(const_cast<std::uint32_t&>(words_.abort))
+               .load(std::memory_order_acquire) != 0;
+  }
 
   template <class Ready>
   Outcome slow(Ready ready) const {

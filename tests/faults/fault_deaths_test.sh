@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The rows of the table in which a rank dies or stops for ever, several in a job, for FAULT_SECONDS
+# (0: until all rows are done) in the order of FAULT_SEED. After each job no process and no entry of
+# ours in /dev/shm may stay. DEATH_LATE_MS is how late a survivor may be told.
+# On a GPU a job has one row, since few ranks share one.
+# usage: fault_deaths_test.sh FAULT_TABLE FAULT_DEATHS NP LAUNCHER... (all but the number of ranks)
+set -u
+table=$1 deaths=$2 np=$3 rows_per_job=$((24 / $3))
+shift 3
+[ "${LIBRUN_DEVICE:-}" = cuda ] && rows_per_job=1
+seconds=${FAULT_SECONDS:-25} seed=${FAULT_SEED:-$RANDOM} late_limit_ms=${DEATH_LATE_MS:-1000}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mark=fault_deaths_$$
+LIBRUN_LOG=debug LIBRUN_LOG_FILE=$work/points "$@" "$np" "$table" --clean || exit $?
+mapfile -t rows < <("$table" --points "$work/points" --list "$np" --seed "$seed" \
+  --actions die,exit,abort,stop)
+
+# What Open MPI leaves itself when a rank is killed is none of ours.
+entries() { find /dev/shm -mindepth 1 -printf '%f\n' | grep -v -e '^vader' -e '^open_mpi' | sort; }
+processes() { grep -l -s -z "^MARK=$mark$" /proc/[0-9]*/environ | wc -l; }
+
+failed=0
+# run_job ROW...
+run_job() {
+  local before output code
+  before=$(entries)
+  output=$(MARK=$mark timeout 100 "$@" 2>"$work/errors")
+  code=$?
+  grep -E '^(ok|FAILED|  )' <<<"$output" >>"$work/results"
+  grep -A9 '^FAILED' <<<"$output" && failed=1
+  if [ $code -eq 124 ] || [ "$(grep -c -E '^(ok|FAILED) ' <<<"$output")" -ne "$n_rows" ]; then
+    echo "FAILED: not all of these rows ended (code $code): ${job[*]}"
+    tail -n 5 "$work/errors"
+    failed=1
+  fi
+  for _ in $(seq 50); do
+    [ "$(processes)" -eq 0 ] && break
+    sleep 0.1
+  done
+  [ "$(processes)" -eq 0 ] || { echo "FAILED: processes stay after ${job[*]}"; failed=1; }
+  [ "$(entries)" = "$before" ] || { echo "FAILED: /dev/shm changed by ${job[*]}"; failed=1; }
+}
+
+done_rows=0
+while [ $done_rows -lt ${#rows[@]} ] && { [ "$seconds" -eq 0 ] || [ $SECONDS -lt "$seconds" ]; }; do
+  job=("${rows[@]:done_rows:rows_per_job}")
+  n_rows=${#job[@]}
+  run_job "$@" $((np * n_rows)) --mca orte_enable_recovery 1 -x MARK "$deaths" "${job[@]}"
+  done_rows=$((done_rows + n_rows))
+done
+
+late=$(sed -n 's/.* told_after_ms //p' "$work/results" | sort -n)
+if [ -n "$late" ]; then
+  median=$(sed -n "$((($(wc -l <<<"$late") + 1) / 2))p" <<<"$late") latest=$(tail -n 1 <<<"$late")
+  echo "np $np: survivors were told after $median ms (median), $latest ms (latest)"
+  if [ "$latest" -gt "$late_limit_ms" ]; then
+    echo "FAILED: later than $late_limit_ms ms:"
+    awk -v limit="$late_limit_ms" '$NF > limit && /told_after_ms/' "$work/results"
+    failed=1
+  fi
+fi
+echo "np $np: $done_rows of ${#rows[@]} rows ran; FAULT_SEED=$seed"
+[ $failed -eq 0 ] || echo "again: mpirun --oversubscribe --mca orte_enable_recovery 1 -np $np $deaths 'ROW'"
+exit $failed
