@@ -14,7 +14,6 @@
 #include "car_stress/tally.hpp"
 #include "common/checkpoint_driver.hpp"
 #include "common/device_choice.hpp"
-#include "common/gpu_usage.hpp"
 
 namespace car::stress {
 
@@ -41,13 +40,11 @@ class DriverCheckpoint {
   void step(Step step, const Agreement& agreement);
   void call(Step step);
   void undo(Step failed, bool here);
-  void note_memory(const Agreement& agreement);
 
   std::unique_ptr<CheckpointDriver> driver_;
   std::vector<GpuMove> moves_;
   Journal& journal_;
   Tally& tally_;
-  GpuUsageMeter meter_;
   bool has_locked_ = false;  ///< ever
 };
 

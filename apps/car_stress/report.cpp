@@ -102,12 +102,9 @@ std::string Report::final_line(const std::string& error) const {
     text += fmt::format("{} moved mappings, ", tally_.moved_cycles);
   if (options_.checkpoint == Checkpoint::driver)
     text += fmt::format(
-        "{} checkpoints by the driver (p50 {:.0f} ms, restore {:.0f} ms), {} slots became staged, "
-        "GPU "
-        "memory in use meanwhile {}, ",
+        "{} checkpoints by the driver (p50 {:.0f} ms, restore {:.0f} ms), {} slots became staged, ",
         tally_.checkpoints, tally_.checkpoint.percentile_us(50) / 1000,
-        tally_.restore.percentile_us(50) / 1000, tally_.lost_slots,
-        tally_.held_bytes ? fmt::format("{} MiB", *tally_.held_bytes >> 20) : "n/a");
+        tally_.restore.percentile_us(50) / 1000, tally_.lost_slots);
   text += fmt::format("{} calls, {} graph launches, {} refused calls, {} failures, {}, {:.1f} s",
                       tally_.calls, tally_.launches, tally_.refusals,
                       tally_.failures + !error.empty(), describe_times(tally_), tally_.elapsed_s());

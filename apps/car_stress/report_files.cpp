@@ -60,7 +60,6 @@ std::string Report::json(const std::string& error, int exit_code) const {
                     {"held", held(trends_)},
                     {"exit_code", exit_code}};
   if (!options_.scenario.empty()) root["scenario"] = options_.scenario;
-  if (tally_.held_bytes) root["held_gpu_bytes"] = *tally_.held_bytes;
   if (!error.empty()) root["error"] = error;
   root["bad_cycles"] = ordered_json::array();
   for (const BadCycle& bad : tally_.bad_cycles)

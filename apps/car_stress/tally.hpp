@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,12 +47,11 @@ struct Tally {
   Durations suspend, resume;
   std::uint64_t checkpoints = 0;  ///< real ones, by the driver
   Durations checkpoint, restore;
-  std::uint64_t lost_slots = 0;             ///< that a checkpoint made staged
-  std::optional<std::uint64_t> held_bytes;  ///< most memory of GPUs in use while checkpointed
-  std::vector<BadCycle> bad_cycles;         ///< the first few, with text
-  std::uint64_t failures = 0;               ///< cycles in which some rank found something wrong
-  std::vector<double> part_ends_s;          ///< of each kCyclesPerPart cycles, from the start
-  HoldingsLog held;                         ///< at the end of each epoch, when only comm 0 is left
+  std::uint64_t lost_slots = 0;      ///< that a checkpoint made staged
+  std::vector<BadCycle> bad_cycles;  ///< the first few, with text
+  std::uint64_t failures = 0;        ///< cycles in which some rank found something wrong
+  std::vector<double> part_ends_s;   ///< of each kCyclesPerPart cycles, from the start
+  HoldingsLog held;                  ///< at the end of each epoch, when only comm 0 is left
 
   double elapsed_s() const;
 };
