@@ -305,6 +305,17 @@ TEST_CASE("create and close leave nothing behind") {
   CHECK(process_holdings().shared_segments == 0);
 }
 
+TEST_CASE("launches that hold pointers refuse a suspend, which harms nothing") {
+  // On one rank only: all must hear of it.
+  const ScopedEnv env{{"LIBRUN_BAKED_POINTERS", rank() == world() - 1 ? "1" : "0"}};
+  librun::Communicator comm = create();
+  CHECK_STATUS(librun_suspend(comm.get(), -1), LIBRUN_UNSUPPORTED);
+  CHECK(contains(last_error(), "LIBRUN_BAKED_POINTERS"));
+  CHECK(comm.state() == LIBRUN_ACTIVE);
+  CHECK(sum_difference(comm, 11) == "");
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
 TEST_CASE("B51 a forked child is turned away and harms nothing") {
   librun::Communicator comm = create();
   DeviceValue<float> value(1);

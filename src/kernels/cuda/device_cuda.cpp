@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "kernels/cuda/captured_graph.hpp"
 #include "kernels/cuda/geometry.hpp"
 #include "kernels/cuda/identity.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -39,27 +40,6 @@ UniqueStream make_stream() {
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   return UniqueStream(stream);
 }
-
-class CudaGraph final : public CapturedLaunches {
- public:
-  CudaGraph(int ordinal, std::shared_ptr<StreamOrder> order, UniqueGraph graph)
-      : ordinal_(ordinal), order_(std::move(order)) {
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiate(&exec, graph.get(), 0), "cudaGraphInstantiate");
-    exec_ = UniqueGraphExec(exec);
-  }
-  void launch(void* stream) override {
-    const DeviceGuard guard(ordinal_);
-    order_->enter(as_stream(stream));
-    check(cudaGraphLaunch(exec_.get(), as_stream(stream)), "cudaGraphLaunch");
-    order_->leave(as_stream(stream));
-  }
-
- private:
-  int ordinal_;
-  std::shared_ptr<StreamOrder> order_;
-  UniqueGraphExec exec_;
-};
 
 class CudaDevice final : public Device {
  public:
@@ -293,7 +273,7 @@ class CudaDevice final : public Device {
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream ? as_stream(stream) : capture_stream_.get(), &graph),
           "cudaStreamEndCapture");
-    return std::make_unique<CudaGraph>(ordinal_, order_, UniqueGraph(graph));
+    return std::make_unique<CapturedGraph>(ordinal_, order_, UniqueGraph(graph));
   }
 
  private:
