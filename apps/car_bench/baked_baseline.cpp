@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "car_bench/baseline.hpp"
-#include "librun/librun.hpp"
+#include "car_bench/librun_way.hpp"
 
 namespace car::bench {
 namespace {
@@ -30,25 +30,7 @@ class BakedBaseline final : public Baseline {
   }
 
   Way way(const Work& work) override {
-    librun::Communicator& comm = comm_of(work.algo);
-    const auto reduce = [work, &comm](int calls) {
-      for (int i = 0; i < calls; ++i) {
-        const Ends ends = ends_of(work, false, i);
-        comm.all_reduce(ends.from, ends.to, work.count, work.dtype, work.op, work.stream);
-      }
-    };
-    Way way;
-    way.finish = [work, &comm] { comm.synchronize(work.stream); };
-    way.calls_each = options_.aggregate * std::max(1, options_.graph_calls);
-    if (options_.graph_calls == 0) {
-      way.call = [reduce, calls = way.calls_each] { reduce(calls); };
-      return way;
-    }
-    comm.begin_graph(work.stream);
-    reduce(way.calls_each);
-    auto graph = std::make_shared<librun::Graph>(comm.end_graph(work.stream));
-    way.call = [work, graph] { graph->launch(work.stream); };
-    return way;
+    return librun_way(options_, work, comm_of(work.algo), false);
   }
 
   void close() override {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "car_bench/librun_way.hpp"
 #include "common/host_copy.hpp"
 #include "common/verify.hpp"
 
@@ -90,31 +91,6 @@ void Bench::tell_wrong(const Work& work, const std::byte* got, std::size_t index
              work.size_bytes, librun_dtype_name(work.dtype), librun_op_name(work.op), index,
              element_text(got + index * librun_dtype_bytes(work.dtype), work.dtype),
              expected_text(index, work.dtype, work.op, world_, seed));
-}
-
-Way Bench::librun_way(const Work& work, librun::Communicator& comm, bool in_place, Graphs& graphs) {
-  const auto reduce = [work, &comm, in_place](int calls) {
-    for (int i = 0; i < calls; ++i) {
-      const Ends ends = ends_of(work, in_place, i);
-      comm.all_reduce(ends.from, ends.to, work.count, work.dtype, work.op, work.stream);
-    }
-  };
-  Way way;
-  if (device_.is_asynchronous()) way.finish = [work, &comm] { comm.synchronize(work.stream); };
-  way.calls_each = options_.aggregate * std::max(1, options_.graph_calls);
-  if (options_.graph_calls == 0) {
-    const bool touch = !device_.is_asynchronous() && work.size_bytes > 0;
-    way.call = [work, reduce, touch, calls = way.calls_each] {
-      if (touch) work.send[0] ^= std::byte{1};
-      reduce(calls);
-    };
-    return way;
-  }
-  comm.begin_graph(work.stream);
-  reduce(way.calls_each);
-  graphs.push_back(comm.end_graph(work.stream));
-  way.call = [work, &graphs, at = graphs.size() - 1] { graphs[at].launch(work.stream); };
-  return way;
 }
 
 double Bench::time_batch(const Way& way, int iterations) {
@@ -214,10 +190,8 @@ Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_
   device_.fill(work.send, std::byte{0}, size_bytes);
   device_.fill(work.recv, std::byte{0}, size_bytes);
 
-  Graphs graphs;
-  graphs.reserve(2);
-  std::vector<Way> ways{librun_way(work, comm, false, graphs),
-                        librun_way(work, comm, true, graphs)};
+  std::vector<Way> ways{librun_way(options_, work, comm, false),
+                        librun_way(options_, work, comm, true)};
   for (const BaselineColumn& column : baselines_.columns)
     if (column.library && column.library->takes(work)) ways.push_back(column.library->way(work));
   time_batches(ways, result);

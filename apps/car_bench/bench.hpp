@@ -34,13 +34,10 @@ class Bench {
                  std::size_t algo_index);
 
  private:
-  using Graphs = std::vector<librun::Graph>;
-
   void check(const Work& work, librun::Communicator& comm, std::uint64_t seed, Result& result);
   std::uint64_t wrong_elements(const Work& work, librun::Communicator& comm, bool in_place,
                                std::uint64_t seed);
   void tell_wrong(const Work& work, const std::byte* got, std::size_t index, std::uint64_t seed);
-  Way librun_way(const Work& work, librun::Communicator& comm, bool in_place, Graphs& graphs);
   double time_batch(const Way& way, int iterations);
   double warm_up(const std::vector<Way>& ways);
   void time_batches(std::vector<Way>& ways, Result& result);
