@@ -41,7 +41,10 @@ std::uint64_t Communicator::register_buffer(void* address, std::size_t size_byte
 
 /// Fills in where each rank's part lies, and maps the peers' parts when all can be.
 void Communicator::agree_on_places(Buffer& buffer, bool has_slot) {
-  throw_if_failed();
+  // A peer may have come to this phase and died there before this rank's monitor was stopped.
+  if (const auto cause = failure_.get())
+    throw Error(cause->code, cause->rank, "register failed in phase places: " + cause->text,
+                cause->hint);
   Phases phases(Request::register_, exchange_, watch(), deadline(-1));
   const Ballots ballots = phases.run("places", [&](Ballot& mine) {
     if (!buffer.address || buffer.size_bytes == 0)
