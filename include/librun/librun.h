@@ -51,6 +51,15 @@ LIBRUN_API librun_status_t librun_all_reduce(librun_comm_t comm, const void* sen
                                              size_t count, librun_dtype_t dtype, librun_op_t op,
                                              void* stream);
 
+/** Asks for a suspend, for whoever calls librun_suspend_requested next. Async-signal-safe: call it
+ *  from the handler of the signal that announces a preemption. One rank is enough. Local. */
+LIBRUN_API void librun_request_suspend(void);
+/** Whether any rank has been asked since this was called last, or since the communicator became
+ * active: what comes while it is suspended has been answered by that. Collective, the same answer
+ * on all ranks; one agreement over MPI, some microseconds for each rank: call it once a time step.
+ *  @param requested  1 or 0; untouched on error */
+LIBRUN_API librun_status_t librun_suspend_requested(librun_comm_t comm, int* requested);
+
 /** Waits for `stream`, with the deadline, and reports what went wrong on the device. Local. */
 LIBRUN_API librun_status_t librun_synchronize(librun_comm_t comm, void* stream);
 

@@ -133,6 +133,12 @@ class Communicator {
     return value;
   }
 
+  /// Whether to suspend now; see librun_suspend_requested. Collective.
+  bool suspend_requested() {
+    int requested = 0;
+    detail::check(librun_suspend_requested(get(), &requested));
+    return requested != 0;
+  }
   void synchronize(void* stream = nullptr) { detail::check(librun_synchronize(get(), stream)); }
 
   /// Collective. @throws Error
@@ -233,6 +239,9 @@ inline std::vector<std::string> lines_of(librun_status_t (*ask)(char*, std::size
 }
 
 }  // namespace detail
+
+/// From a signal handler, say: see librun_request_suspend.
+inline void request_suspend() noexcept { librun_request_suspend(); }
 
 /// What would make a checkpoint of this process fail or never be restored, a line each.
 inline std::vector<std::string> checkpoint_blockers() {

@@ -67,8 +67,8 @@ void check_same_phase(const Ballots& ballots) {
 }  // namespace
 
 const char* request_name(Request request) {
-  static const char* const kNames[] = {"create",   "suspend",    "resume",    "close",
-                                       "register", "unregister", "all_reduce"};
+  static const char* const kNames[] = {"create",   "suspend",    "resume",     "close",
+                                       "register", "unregister", "all_reduce", "suspend_requested"};
   const auto index = static_cast<std::size_t>(request);
   return index < std::size(kNames) ? kNames[index] : "?";
 }

@@ -25,7 +25,8 @@ enum class Request : std::int32_t {
   close,
   register_,
   unregister,
-  all_reduce  ///< of stepped, which meets in agreements
+  all_reduce,  ///< of stepped, which meets in agreements
+  suspend_requested
 };
 const char* request_name(Request request);
 

@@ -12,6 +12,7 @@
 #include "runtime/log.hpp"
 #include "runtime/proof.hpp"
 #include "runtime/selftest.hpp"
+#include "runtime/suspend_request.hpp"
 
 namespace librun {
 namespace {
@@ -316,6 +317,7 @@ void Communicator::become_active() {
   set_gate(kGateOpen);
   start_monitor();
   enter_state(LIBRUN_ACTIVE);
+  requests_answered_ = suspend_requests();
   refresh_board();
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/communicator.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/handles.hpp"
+#include "runtime/suspend_request.hpp"
 
 using librun::Communicator;
 using librun::capi::deref;
@@ -97,6 +98,15 @@ librun_status_t librun_comm_destroy(librun_comm_t comm) {
 librun_status_t librun_all_reduce(librun_comm_t comm, const void* send, void* recv, size_t count,
                                   librun_dtype_t dtype, librun_op_t op, void* stream) {
   return guard([&] { comm_of(comm)->all_reduce({send, recv, count, dtype, op}, stream); });
+}
+
+void librun_request_suspend(void) { librun::request_suspend(); }
+
+librun_status_t librun_suspend_requested(librun_comm_t comm, int* requested) {
+  return guard([&] {
+    int& answer = deref(requested, "requested");
+    answer = comm_of(comm)->suspend_requested() ? 1 : 0;
+  });
 }
 
 librun_status_t librun_synchronize(librun_comm_t comm, void* stream) {

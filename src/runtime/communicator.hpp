@@ -52,6 +52,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   void all_reduce(const CallArguments& call, void* stream);
   void synchronize(void* stream);
+  /// Whether any rank has been asked for a suspend since the last. Collective.
+  bool suspend_requested();
 
   std::uint64_t register_buffer(void* address, std::size_t size_bytes);
   void unregister_buffer(std::uint64_t id);
@@ -213,6 +215,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     void* stream;
   };
   std::optional<Capture> capture_;
+  std::uint64_t requests_answered_ = 0;  ///< of suspend_requests()
   DeviceInfo device_info_;
   std::string device_id_;  ///< as of the last bring-up
   const std::vector<std::string> obstacles_;

@@ -16,6 +16,7 @@ enum class Call {
   allocate,
   deallocate,
   synchronize,
+  suspend_requested,
   check,
   suspend,
   resume,

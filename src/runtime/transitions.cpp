@@ -10,6 +10,7 @@
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
 #include "runtime/status.hpp"
+#include "runtime/suspend_request.hpp"
 
 namespace librun {
 namespace {
@@ -117,6 +118,20 @@ bool Communicator::suspend_locked(int timeout_ms, const Error* refused) {
     done = true;
   });
   return done;
+}
+
+bool Communicator::suspend_requested() {
+  const auto lock = enter(Call::suspend_requested);
+  const std::uint64_t seen = suspend_requests();
+  bool any = false;
+  guarded(Request::suspend_requested, [&] {
+    Phases phases(Request::suspend_requested, exchange_, watch(), deadline(-1));
+    const Ballots ballots =
+        phases.run("ask", [&](Ballot& mine) { mine.put(seen != requests_answered_); });
+    for (const Ballot& ballot : ballots) any = any || ballot.get<bool>();
+  });
+  requests_answered_ = seen;
+  return any;
 }
 
 bool Communicator::suspend(int timeout_ms) {

@@ -50,3 +50,24 @@ for program in "$work"/{cmake,make}/{cg,cg_c} "$work/cxx/build/cg"; do
   "$@" "$program" | tee "$work/out"
   grep -q ', equal$' "$work/out"
 done
+
+# A job that gives way: asked once by a signal to rank 0, and told to go on.
+"$@" "$work/cmake/preemptible_cg" 200 >"$work/out" &
+job=$!
+await() { # TEXT : in the output of the job
+  for ((i = 0; i < 300; i++)); do
+    grep -q "$1" "$work/out" && return
+    sleep 0.1
+  done
+  echo "preemptible_cg did not say \"$1\":"
+  cat "$work/out"
+  exit 1
+}
+await 'rank 0 is process'
+pid=$(sed -n 's/rank 0 is process \([0-9]*\):.*/\1/p' "$work/out")
+kill -USR1 "$pid"
+await 'suspended before'
+kill -USR2 "$pid"
+wait "$job"
+cat "$work/out"
+grep -q '^200 solves, 1 suspends, .*, equal$' "$work/out"

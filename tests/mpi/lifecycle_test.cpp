@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include "support/job.hpp"
@@ -313,6 +314,43 @@ TEST_CASE("launches that hold pointers refuse a suspend, which harms nothing") {
   CHECK(contains(last_error(), "LIBRUN_BAKED_POINTERS"));
   CHECK(comm.state() == LIBRUN_ACTIVE);
   CHECK(sum_difference(comm, 11) == "");
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
+TEST_CASE("a suspend that one rank is asked for by a signal is known to all at the next question") {
+  librun::Communicator comm = create();
+  CHECK_FALSE(comm.suspend_requested());
+  for (int asked = 0; asked < world(); ++asked) {
+    INFO("rank " << asked);
+    const auto before = std::signal(SIGUSR1, [](int) { librun_request_suspend(); });
+    if (rank() == asked) CHECK(::raise(SIGUSR1) == 0);
+    std::signal(SIGUSR1, before);
+    CHECK(comm.suspend_requested());
+    CHECK_FALSE(comm.suspend_requested());
+  }
+  CHECK(comm.suspend());
+  // A signal that reaches this rank later than its peers.
+  librun::request_suspend();
+  int requested = 7;
+  CHECK_STATUS(librun_suspend_requested(comm.get(), &requested), LIBRUN_INVALID_STATE);
+  CHECK(requested == 7);
+  CHECK(comm.resume());
+  CHECK_FALSE(comm.suspend_requested());
+  CHECK(sum_difference(comm, 12) == "");
+  CHECK_STATUS(librun_suspend_requested(comm.get(), nullptr), LIBRUN_INVALID_ARGUMENT);
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
+TEST_CASE("a question that one rank does not ask ends at the deadline") {
+  if (world() == 1) return;  // it asks itself
+  const ScopedEnv env{{"LIBRUN_TIMEOUT_MS", "500"}};
+  librun::Communicator comm = create();
+  int requested = 0;
+  if (rank() != 0) {
+    CHECK(librun_suspend_requested(comm.get(), &requested) != LIBRUN_OK);
+    CHECK(contains(last_error(), "rank 0"));
+  }
+  barrier();
   CHECK_OK(librun_comm_close(comm.get()));
 }
 
