@@ -37,10 +37,15 @@ bool may_be_told_before(const std::string& phase) {
          phase == "ask";
 }
 
-/// Without the phase where a rank met it.
+/// Without the phase where a rank met it, and without who tells it: of two ranks that give up in
+/// the same moment each tells of its own wait.
 std::string cause_of(const char* ending) {
   static const std::regex met("[a-z_]+ failed in phase [a-z]+: ");
-  return std::regex_replace(ending, met, "");
+  static const std::regex teller("rank [0-9]+: all_reduce call [0-9]+: ");
+  static const std::regex step(" \\(step [0-9]+\\)");
+  std::string cause = std::regex_replace(ending, met, "");
+  cause = std::regex_replace(cause, teller, "all_reduce: ");
+  return std::regex_replace(cause, step, "");
 }
 constexpr std::chrono::seconds kRowLimit{60};
 constexpr const char* kTimeoutMs = "4000";
