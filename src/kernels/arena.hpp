@@ -30,9 +30,16 @@ static_assert(sizeof(Line) == 64);
 inline constexpr int kRejectShift = 58;
 inline constexpr std::uint64_t kRejectMask = ~std::uint64_t{0} << kRejectShift;
 
+inline constexpr std::uint64_t kStepMask = (std::uint64_t{1} << 48) - 1;
+
 /// The epoch of `step` in `generation`; memory of an older generation never matches.
 constexpr std::uint64_t make_epoch(std::uint64_t generation, std::uint64_t step) {
-  return (generation & 0x3ff) << 48 | (step & ((std::uint64_t{1} << 48) - 1));
+  return (generation & 0x3ff) << 48 | (step & kStepMask);
+}
+/// Leaves out a step of 0, which a line that nobody has written yet holds, and the one behind it,
+/// so that parities alternate.
+constexpr std::uint64_t step_after(std::uint64_t step) {
+  return ((step + 1) & kStepMask) == 0 ? step + 3 : step + 1;
 }
 
 /// First page: the proof of mappings. Peers read the nonce and answer in their own word.

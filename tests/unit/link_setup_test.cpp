@@ -195,14 +195,18 @@ TEST_CASE("more silent strangers than there is room for hold the ranks up for a 
   // Enough for the strangers, and on this side for less than half of them.
   const DescriptorLimit limit(kStrangers + 2 * LIBRUN_MAX_WORLD + 20);
   std::vector<UniqueFd> strangers;
+  std::atomic<bool> any_came{false};
   // The queue takes so many; the rest comes as soon as there is room.
   const Stranger crowd([&] {
     if (strangers.size() < kStrangers)
-      if (UniqueFd socket = knock(job.addresses()[1]))
-        return strangers.push_back(std::move(socket));
+      if (UniqueFd socket = knock(job.addresses()[1])) {
+        strangers.push_back(std::move(socket));
+        any_came = true;
+        return;
+      }
     std::this_thread::sleep_for(milliseconds(1));
   });
-  while (strangers.empty()) std::this_thread::yield();
+  while (!any_came) std::this_thread::yield();
   auto links = job.connect({0, 1}, milliseconds(20000));
   for (const std::string& error : job.errors()) CHECK(error == "");
   check_all_connected(links);

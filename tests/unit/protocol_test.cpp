@@ -108,6 +108,17 @@ TEST_CASE("B03 sums are exact in any mix of algorithms and sizes, also where the
   for (int r = 0; r < world; ++r) CHECK(ranks.outcome(r) == Outcome::ok);
 }
 
+TEST_CASE("where the counter wraps, fresh memory is not taken for a peer's line") {
+  World ranks(2, (std::uint64_t{1} << 48) - 1);
+  const std::vector<int> send(5, 7);
+  std::vector<int> recv(5, -1);
+  ranks.rank(0).control->wait_ns = 50'000'000;
+  // Rank 1 makes no call.
+  ranks.rank(0).device->launch(ranks.args(0, send, recv, Body::ll), nullptr);
+  CHECK(ranks.outcome(0) == Outcome::timeout);
+  CHECK(recv == std::vector<int>(5, -1));
+}
+
 TEST_CASE("zero_copy through slots: all registered, only inputs, in place") {
   const int world = 3;
   World ranks(world);

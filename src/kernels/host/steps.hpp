@@ -38,7 +38,7 @@ class Steps {
   const ControlBlock& control() const { return control_; }
 
   void begin() {
-    ++step_;
+    step_ = step_after(step_);
     epoch_ = make_epoch(control_.generation, step_);
   }
 
