@@ -188,6 +188,7 @@ std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd,
       if (gone_[at] && !(excused && (*excused)[at])) return lost_event(static_cast<int>(at));
     return std::nullopt;
   };
+  if (abort_) return abort_;
   if (auto known = lost_peer()) return known;
   std::vector<pollfd> entries;
   std::vector<int> peers;
@@ -203,7 +204,7 @@ std::optional<PeerEvent> Links::poll(int timeout_ms, int wake_fd,
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (entries[i].revents == 0) continue;
     auto event = read_event(peers[i]);
-    if (event && event->kind == PeerEvent::Kind::aborted) return event;
+    if (event && event->kind == PeerEvent::Kind::aborted) return abort_ = std::move(event);
   }
   return lost_peer();
 }

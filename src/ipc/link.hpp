@@ -62,11 +62,7 @@ class Links {
 
   bool empty() const { return links_.empty(); }
   int world() const { return static_cast<int>(links_.size()); }
-  void close() {
-    links_.clear();
-    gone_.clear();
-    inbox_.clear();
-  }
+  void close() { *this = Links(); }
 
   /// Tells every peer how to map a segment. @throws Error{system, peer_lost}
   void send_segment(std::uint64_t segment, std::uint64_t size_bytes,
@@ -78,8 +74,8 @@ class Links {
   /// Best effort, to every peer. Thread-safe.
   void send_abort(librun_status_t code, int culprit, const std::string& text) const noexcept;
 
-  /// Looks for a peer that is gone or has failed, for up to `timeout_ms`. Segments that come
-  /// meanwhile are kept for receive_segment.
+  /// Looks for a peer that is gone or has failed, for up to `timeout_ms`; tells the same each time
+  /// from then on. Segments that come meanwhile are kept for receive_segment.
   /// @param wake_fd  also ends the wait when readable; -1: none
   /// @param excused  by rank: whose loss does not matter; null: everybody's does
   std::optional<PeerEvent> poll(int timeout_ms, int wake_fd = -1,
@@ -93,6 +89,7 @@ class Links {
   int rank_ = 0;
   std::vector<Link> links_;  // by rank; the own one is closed
   std::vector<bool> gone_;
+  std::optional<PeerEvent> abort_;         // the first that poll came across
   std::vector<std::deque<Packet>> inbox_;  // segments that poll came across
 };
 

@@ -88,6 +88,13 @@ void Ballot::set_error(const Error& error) {
   set_text(hint, error.hint());
 }
 
+void take_news(Ballot& mine, const ipc::Watch& watch, int world) {
+  if (!watch || (mine.status != LIBRUN_OK && !mine.rejected)) return;
+  const auto news = watch(std::vector<bool>(static_cast<std::size_t>(world), false));
+  if (news && news->kind == ipc::PeerEvent::Kind::aborted)
+    mine.set_error(Error(news->code, news->culprit, news->text));
+}
+
 Ballots vote(ipc::Exchange& exchange, const Ballot& mine, ipc::Deadline deadline,
              const ipc::Watch& watch) {
   const ipc::GatherResult result = exchange.gather(to_record(mine), deadline, watch);

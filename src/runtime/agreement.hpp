@@ -65,6 +65,10 @@ using Ballots = std::vector<Ballot>;
 
 Ballot make_ballot(Request request, const char* phase);
 
+/// Puts an abort that is known before the vote into the ballot, so that it ends the phase on all
+/// ranks. A loss is left to the exchange, which knows whether the rank had done its part.
+void take_news(Ballot& mine, const ipc::Watch& watch, int world);
+
 /// One exchange of ballots. Returns when all ranks were in this phase and none had an error.
 /// @throws Rejection, or Error: the same on all ranks, naming the first rank and the phase; after
 /// an

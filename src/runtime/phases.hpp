@@ -52,6 +52,7 @@ class Phases {
     } catch (const std::exception& error) {
       mine.set_error(Error(LIBRUN_SYSTEM, exchange_.rank(), error.what()));
     }
+    take_news(mine, watch_, exchange_.world());
     Ballots ballots = vote(exchange_, mine, deadline_, watch_);
     record(name, start);
     return ballots;

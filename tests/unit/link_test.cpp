@@ -126,6 +126,11 @@ TEST_CASE("an abort tells who was first, also when the link closes behind it") {
   CHECK(event->kind == PeerEvent::Kind::aborted);
   CHECK(event->culprit == 5);
   CHECK(event->text == "rank 5 did not come");
+  // Who looked first may have had no use for it.
+  const auto again = pair.one.poll(0);
+  REQUIRE(again);
+  CHECK(again->kind == PeerEvent::Kind::aborted);
+  CHECK(again->text == event->text);
 }
 
 TEST_CASE("waiting for a descriptor ends at the deadline, or when the peer goes") {
