@@ -7,7 +7,6 @@
 #include "support/ballast.hpp"
 #include "support/guarded_buffer.hpp"
 #include "support/job.hpp"
-#include "support/wait_for.hpp"
 
 using namespace librun_test;
 
@@ -269,7 +268,7 @@ TEST_CASE("a call that a rank never makes is told after a suspended replay too, 
     CHECK(librun_all_reduce(comm.get(), data.data(), data.data(), data.size(), LIBRUN_FLOAT32,
                             LIBRUN_SUM, nullptr) == LIBRUN_FAILED);
   }
-  CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
+  CHECK(hears_of_failure(comm));
   barrier();
   CHECK_OK(librun_comm_close(comm.get()));
 }

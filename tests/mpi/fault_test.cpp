@@ -6,7 +6,6 @@
 
 #include "support/job.hpp"
 #include "support/proc_self.hpp"
-#include "support/wait_for.hpp"
 
 using namespace librun_test;
 
@@ -239,7 +238,7 @@ TEST_CASE("B06 all_reduce on one rank and suspend on the others") {
     CHECK(librun_suspend(comm.get(), 700) != LIBRUN_OK);
     CHECK(contains(last_error(), "rank 1"));
   }
-  CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
+  CHECK(hears_of_failure(comm));
   CHECK_OK(librun_comm_close(comm.get()));
 }
 
@@ -260,6 +259,6 @@ TEST_CASE("an all_reduce that one rank never makes ends at the deadline") {
     INFO(text);
     CHECK(contains(text, "rank 1"));
   }
-  CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
+  CHECK(hears_of_failure(comm));
   CHECK_OK(librun_comm_close(comm.get()));
 }

@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "support/job.hpp"
-#include "support/wait_for.hpp"
 
 using namespace librun_test;
 
@@ -94,7 +93,7 @@ TEST_CASE("the gate after a failure, active or suspended") {
     if (rank() == 0) CHECK_OK(librun_abort(subject.comm.get(), "pump on fire"));
     if (suspended && rank() != 0)
       CHECK_STATUS(librun_resume(subject.comm.get(), -1), LIBRUN_FAILED);
-    CHECK(wait_for([&] { return subject.comm.state() == LIBRUN_FAILED_STATE; }));
+    CHECK(hears_of_failure(subject.comm));
     subject.check_refused(LIBRUN_FAILED, "pump on fire");
   }
 }
@@ -171,7 +170,7 @@ TEST_CASE("a rank that leaves right after a sum does not spoil the sum of the ot
             static_cast<long>(kCount));
       barrier();
       if (leaves) continue;
-      CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
+      CHECK(hears_of_failure(comm));
       CHECK_OK(librun_comm_close(comm.get()));
     }
   }

@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "support/job.hpp"
-#include "support/wait_for.hpp"
 
 using namespace librun_test;
 
@@ -49,7 +48,7 @@ struct Subject {
       case LIBRUN_FAILED_STATE:
         barrier();
         if (rank() == 0) CHECK_OK(librun_abort(comm.get(), "the test says so"));
-        CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
+        CHECK(hears_of_failure(comm));
         barrier();
         break;
       default:

@@ -9,7 +9,6 @@
 
 #include "support/job.hpp"
 #include "support/proc_self.hpp"
-#include "support/wait_for.hpp"
 
 using namespace librun_test;
 
@@ -159,7 +158,7 @@ TEST_CASE("an abort on one rank fails all, and every use names the first cause")
   librun::Communicator comm = create();
   barrier();
   if (rank() == world() - 1) CHECK_OK(librun_abort(comm.get(), "pump on fire"));
-  CHECK(wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; }));
+  CHECK(hears_of_failure(comm));
   const std::string culprit = "rank " + std::to_string(world() - 1);
   for (int use = 0; use < 3; ++use) {
     const std::string text = sum_difference(comm, 1);
@@ -350,7 +349,7 @@ TEST_CASE("a question that one rank does not ask ends at the deadline") {
     CHECK(librun_suspend_requested(comm.get(), &requested) != LIBRUN_OK);
     CHECK(contains(last_error(), "rank 0"));
   }
-  barrier();
+  CHECK(hears_of_failure(comm));
   CHECK_OK(librun_comm_close(comm.get()));
 }
 

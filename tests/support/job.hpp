@@ -15,6 +15,7 @@
 #include "support/catch.hpp"
 #include "support/device.hpp"
 #include "support/model.hpp"
+#include "support/wait_for.hpp"
 #include "support/waiting.hpp"
 
 /// CHECKs the status of a call, and shows the library's text when it is another one.
@@ -103,6 +104,12 @@ inline std::string sum_difference(const librun::Communicator& comm, std::uint64_
                                   std::size_t count = 1000, MPI_Comm mpi = MPI_COMM_WORLD,
                                   void* stream = nullptr) {
   return sum_difference(comm.get(), k, count, mpi, stream);
+}
+
+/// Waits until the failure of some rank is known here too. A rank that closes before that makes a
+/// call which the others do not make any more, and is told so.
+inline bool hears_of_failure(const librun::Communicator& comm) {
+  return wait_for([&] { return comm.state() == LIBRUN_FAILED_STATE; });
 }
 
 /// True when `value` is the same on all ranks. Collective.
