@@ -11,6 +11,15 @@ Baselines make_baselines(const Options& options, Device& device,
     if (device.is_asynchronous())
       baselines.notes.push_back("mpi: through memory of the host, there and back timed too");
   }
+  if (options.baseline_floor) {
+    const bool host = !device.is_asynchronous();
+    baselines.columns.push_back(
+        {"floor", "floor(us)", host ? make_floor_baseline(options) : nullptr});
+    baselines.notes.push_back(
+        host
+            ? "floor: librun's copies with nobody waiting, for float sums: what is left is protocol"
+            : "floor: not on a GPU");
+  }
   if (options.baseline_baked) {
     baselines.columns.push_back({"baked", "baked(us)", make_baked_baseline(options)});
     baselines.notes.push_back(

@@ -42,6 +42,8 @@ Baselines make_baselines(const Options& options, Device& device,
                          const std::vector<RankPlace>& places);
 
 std::unique_ptr<Baseline> make_mpi_baseline(const Options& options);
+/// The copies of librun on the host, with nobody waiting. Collective.
+std::unique_ptr<Baseline> make_floor_baseline(const Options& options);
 /// librun itself, with pointers in its launches. Collective.
 std::unique_ptr<Baseline> make_baked_baseline(const Options& options);
 /// Adds NCCL with plain and with registered memory. Collective.

@@ -15,14 +15,12 @@ Way librun_way(const Options& options, const Work& work, librun::Communicator& c
     }
   };
   Way way;
+  if (!work.device.is_asynchronous())
+    way.input = {in_place ? work.recv : work.send, work.size_bytes};
   if (work.device.is_asynchronous()) way.finish = [work, &comm] { comm.synchronize(work.stream); };
   way.calls_each = options.aggregate * std::max(1, options.graph_calls);
   if (options.graph_calls == 0) {
-    const bool touch = !work.device.is_asynchronous() && work.size_bytes > 0;
-    way.call = [work, reduce, touch, calls = way.calls_each] {
-      if (touch) work.send[0] ^= std::byte{1};
-      reduce(calls);
-    };
+    way.call = [reduce, calls = way.calls_each] { reduce(calls); };
     return way;
   }
   comm.begin_graph(work.stream);

@@ -60,8 +60,8 @@ class MpiBaseline final : public Baseline {
       recv = send + each_bytes;
     }
     Way way;
+    if (!staged) way.input = {send, widened ? work.count * sizeof(float) : work.size_bytes};
     way.call = [this, work, room, staged, send, recv] {
-      if (!staged && work.size_bytes) send[0] ^= std::byte{1};
       for (int i = 0; i < aggregate_; ++i) {
         if (staged) work.device.copy(send, work.send, work.size_bytes);
         MPI_Allreduce(send, recv, static_cast<int>(work.count), mpi_type(work.dtype),

@@ -115,7 +115,7 @@ void add_work(CLI::App& app, Options& o) {
 }
 
 void set_baselines(Options& o, const std::string& text) {
-  o.baseline_mpi = o.baseline_nccl = o.baseline_baked = false;
+  o.baseline_mpi = o.baseline_nccl = o.baseline_baked = o.baseline_floor = false;
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
     if (name == "mpi")
@@ -124,8 +124,10 @@ void set_baselines(Options& o, const std::string& text) {
       o.baseline_nccl = true;
     else if (name == "baked")
       o.baseline_baked = true;
+    else if (name == "floor")
+      o.baseline_floor = true;
     else
-      throw std::invalid_argument("\"" + name + "\" is no baseline: mpi, nccl, baked");
+      throw std::invalid_argument("\"" + name + "\" is no baseline: mpi, floor, nccl, baked");
   }
 }
 
@@ -152,9 +154,9 @@ void add_output(CLI::App& app, Options& o) {
   add(app, output, "-a,--average", "N", "of ranks: 0 rank 0, 1 mean, 2 min, 3 max [3]",
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
   add(app, output, "--baseline", "NAMES",
-      "measure beside, interleaved: mpi (from a GPU\nthrough the host); with --device cuda: nccl, "
-      "and\n"
-      "baked, librun without its table of pointers",
+      "measure beside, interleaved: mpi (from a GPU\nthrough the host); floor, the copies of the "
+      "host\nwith nobody waiting; with --device cuda: nccl,\nand baked, librun without its table "
+      "of pointers",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);

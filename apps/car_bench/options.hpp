@@ -39,6 +39,7 @@ struct Options {
   bool baseline_mpi = false;
   bool baseline_nccl = false;
   bool baseline_baked = false;
+  bool baseline_floor = false;
   int suspend_every = 0;
   double min_busbw = 0;
   std::uint64_t seed = 1;

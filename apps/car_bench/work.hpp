@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "common/device_memory.hpp"
@@ -26,10 +28,19 @@ struct Work {
 /// One way to call, and the times of its batches.
 struct Way {
   std::function<void()> call;
+  std::span<std::byte> input{};          ///< written anew before each call; empty: left as it is
   std::function<void()> finish = [] {};  ///< waits for all calls so far
   int calls_each = 1;
   std::vector<double> batches_us{};
 };
+
+/// Writes a word of each cache line, as a program does that has new data for each call: else the
+/// peers' caches would still hold what they read the last time.
+inline void write_anew(std::span<std::byte> memory) {
+  constexpr std::size_t kLineBytes = 64;
+  for (std::size_t at = 0; at < memory.size(); at += kLineBytes)
+    *const_cast<volatile std::byte*>(&memory[at]) = std::byte{0};
+}
 
 struct Ends {
   const std::byte* from;
