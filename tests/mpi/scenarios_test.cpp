@@ -247,12 +247,22 @@ TEST_CASE("B37 a hundred and fifty cycles leave the heap as it was") {
     }
   };
   cycles(30);
-  const auto before = ::mallinfo2().uordblks;
-  cycles(150);
-  const auto after = ::mallinfo2().uordblks;
-  INFO(before << " bytes of the heap in use before, " << after << " after");
-  // MPI keeps a few buffers more now and then; 256 bytes of each cycle would be as much.
-  CHECK(after < before + 37500);
+  // MPI keeps more buffers now and then, 60 KB at once on a busy machine, and then no more; 256
+  // bytes of each cycle would be lost in every round.
+  constexpr std::size_t kLimitBytes = 37500;
+  std::vector<std::size_t> grown;
+  std::uint64_t leaks = 1;
+  for (int round = 0; leaks != 0 && round < 6; ++round) {
+    const std::size_t before = ::mallinfo2().uordblks;
+    cycles(150);
+    const std::size_t after = ::mallinfo2().uordblks;
+    grown.push_back(after > before ? after - before : 0);
+    const std::uint64_t mine = grown.back() >= kLimitBytes;
+    MPI_Allreduce(&mine, &leaks, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+  }
+  INFO("bytes that 150 cycles left in use, by round: "
+       << Catch::StringMaker<std::vector<std::size_t>>::convert(grown));
+  CHECK(leaks == 0);
   comm.close();
 }
 
