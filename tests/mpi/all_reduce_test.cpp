@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every algorithm x type x op x size against the model, bit by bit, at all offsets.
+#include <time.h>
+
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "support/reduction_case.hpp"
 
@@ -168,5 +172,25 @@ TEST_CASE("B43 a count of zero needs no buffers") {
   librun::Communicator comm = create();
   CHECK_OK(all_reduce_and_wait(comm.get(), nullptr, nullptr, 0, LIBRUN_FLOAT32, LIBRUN_SUM));
   CHECK(sum_difference(comm, 1) == "");
+  CHECK_OK(librun_comm_close(comm.get()));
+}
+
+TEST_CASE("a rank that waits long for a late one leaves its core to others") {
+  if (world() == 1 || on_cuda()) return;  // nobody to wait for; there the stream waits
+  librun::Communicator comm = create();
+  const auto cpu_ms = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+  };
+  constexpr std::chrono::milliseconds kLate{1000};
+  barrier();
+  if (rank() == 0) std::this_thread::sleep_for(kLate);
+  const double before = cpu_ms();
+  CHECK(sum_difference(comm, 1) == "");
+  const double used = cpu_ms() - before;
+  INFO("CPU time in " << kLate.count() << " ms of waiting: " << used << " ms");
+  // It yields for 1 ms, and may sleep less than it should for 4 more.
+  if (rank() != 0) CHECK(used < 5 + 0.02 * static_cast<double>(kLate.count()));
   CHECK_OK(librun_comm_close(comm.get()));
 }

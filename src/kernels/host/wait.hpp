@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -49,7 +50,10 @@ class Waiter {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kYieldFor = std::chrono::milliseconds(1);
-  static constexpr auto kNapAfter = std::chrono::milliseconds(5);
+  /// A nap costs 20 us of a core on a virtual machine; a sixteenth of the wait is soon enough.
+  static constexpr int kNapsPerWait = 16;
+  static constexpr std::chrono::nanoseconds kShortestNap = std::chrono::microseconds(50);
+  static constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(2);
   static constexpr int kPausesPerLook = 32;
   static constexpr int kYieldsPerLook = 16;
 
@@ -87,7 +91,8 @@ class Waiter {
           if (ready()) return Outcome::ok;
         }
       } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(waited < kNapAfter ? 50 : 500));
+        std::this_thread::sleep_for(
+            std::clamp<std::chrono::nanoseconds>(waited / kNapsPerWait, kShortestNap, kLongestNap));
         if (ready()) return Outcome::ok;
       }
     }
