@@ -13,7 +13,7 @@ constexpr std::size_t kZeroCopyMinBytes = 32 << 10;
 
 /// From here on it pays to reduce each element once rather than on every rank.
 constexpr std::size_t one_shot_max_bytes(int world) {
-  return world <= 2 ? std::size_t{16} << 10 : std::size_t{8} << 10;
+  return world <= 2 ? std::size_t{1} << 62 : std::size_t{16} << 10;
 }
 
 // Measured on H200 with 2, 4 and 8 ranks: docs/measurements/h200-kernels.md.

@@ -6,6 +6,7 @@
 
 #include "kernels/device.hpp"
 #include "kernels/host/reduce.hpp"
+#include "kernels/host/staging_stores.hpp"
 #include "kernels/host/steps.hpp"
 
 namespace librun::host {
@@ -16,6 +17,7 @@ struct Work {
   Steps& steps;
   ReduceFn reduce;
   std::size_t element_bytes;
+  StagingStores& stores;
 
   std::size_t size_bytes() const { return args.count * element_bytes; }
 };

@@ -42,7 +42,7 @@ class HostDevice final : public Device {
 
   DeviceInfo info() const override {
     return {LIBRUN_DEVICE_HOST,   "host",        "host", false, true, LIBRUN_MAX_WORLD,
-            std::size_t{1} << 20, kMinArenaBytes};
+            std::size_t{2} << 20, kMinArenaBytes};
   }
   void check_peer(const std::string& /*id*/) const override {}
   std::vector<std::string> checkpoint_obstacles() const override { return {}; }
@@ -160,8 +160,9 @@ class HostDevice final : public Device {
     return true;
   }
 
-  void run(const AllReduceArgs& args, host::Steps& steps) const {
-    const host::Work work{args, steps, reduce_.fn[args.dtype][args.op], element_bytes(args.dtype)};
+  void run(const AllReduceArgs& args, host::Steps& steps) {
+    const host::Work work{args, steps, reduce_.fn[args.dtype][args.op], element_bytes(args.dtype),
+                          stores_};
     if (args.control->world == 1) {
       if (args.send != args.recv) std::memcpy(args.recv, args.send, work.size_bytes());
       return;
@@ -192,6 +193,7 @@ class HostDevice final : public Device {
   }
 
   const host::ReduceTable& reduce_;
+  host::StagingStores stores_;
   std::map<std::byte*, UniqueFd> descriptors_;  // of exportable memory, by address
 };
 

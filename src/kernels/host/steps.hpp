@@ -42,6 +42,9 @@ class Steps {
     epoch_ = make_epoch(control_.generation, step_);
   }
 
+  /// Of the step that was begun; the same on all ranks.
+  std::uint64_t number() const { return step_; }
+
   Line& line(int rank, std::size_t index = 0) const {
     return reinterpret_cast<Line*>(control_.arena[rank] + control_.layout.lines[parity()])[index];
   }

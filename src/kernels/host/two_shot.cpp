@@ -9,8 +9,10 @@ namespace librun::host {
 namespace {
 
 /// Of all ranks together: what the step touches should stay in the second-level cache.
-constexpr std::size_t kTwoShotStepBytes = std::size_t{512} << 10;
+constexpr std::size_t kTwoShotStepBytes = std::size_t{2} << 20;
 constexpr std::size_t kTwoShotMinChunkBytes = std::size_t{64} << 10;
+/// What is reduced before it is copied to where the peers read: fits the first-level cache.
+constexpr std::size_t kBlockBytes = std::size_t{8} << 10;
 
 struct Chunk {
   std::size_t offset;
@@ -42,6 +44,7 @@ class TwoShot {
       steps_.begin();
       if (t < n_chunks_) copy_in(chunk(t));
       if (t > 0) reduce_own_slice(chunk(t - 1));
+      work_.stores.fence();
       steps_.publish();
       if (!steps_.wait_all()) return;
       if (t > 0) gather(chunk(t - 1));
@@ -59,8 +62,8 @@ class TwoShot {
     std::byte* to = steps_.staging(steps_.rank());
     const Slice own = slice_of(steps_.rank(), steps_.world(), chunk.bytes);
     const std::size_t own_end = own.offset_bytes + own.size_bytes;
-    std::memcpy(to, from, own.offset_bytes);
-    std::memcpy(to + own_end, from + own_end, chunk.bytes - own_end);
+    work_.stores.copy_first(to, from, own.offset_bytes);
+    work_.stores.copy_first(to + own_end, from + own_end, chunk.bytes - own_end);
   }
 
   void reduce_own_slice(Chunk chunk) const {
@@ -68,13 +71,20 @@ class TwoShot {
     const void* sources[LIBRUN_MAX_WORLD];
     for (int peer = 0; peer < steps_.world(); ++peer)
       sources[peer] = steps_.previous_staging(peer) + own.offset_bytes;
+    std::byte* const out = work_.args.recv + chunk.offset + own.offset_bytes;
     sources[steps_.rank()] = work_.args.send + chunk.offset + own.offset_bytes;
-    work_.reduce(steps_.result(steps_.rank()), sources, steps_.world(),
-                 own.size_bytes / work_.element_bytes);
+    for (std::size_t done = 0; done < own.size_bytes; done += kBlockBytes) {
+      const std::size_t bytes = std::min(kBlockBytes, own.size_bytes - done);
+      work_.reduce(out + done, sources, steps_.world(), bytes / work_.element_bytes);
+      work_.stores.copy(steps_.result(steps_.rank()) + done, out + done, bytes);
+      for (int peer = 0; peer < steps_.world(); ++peer)
+        sources[peer] = static_cast<const std::byte*>(sources[peer]) + bytes;
+    }
   }
 
   void gather(Chunk chunk) const {
     for (int peer = 0; peer < steps_.world(); ++peer) {
+      if (peer == steps_.rank()) continue;
       const Slice slice = slice_of(peer, steps_.world(), chunk.bytes);
       std::memcpy(work_.args.recv + chunk.offset + slice.offset_bytes, steps_.result(peer),
                   slice.size_bytes);
