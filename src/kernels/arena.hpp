@@ -90,4 +90,11 @@ constexpr ArenaLayout make_arena_layout(int world, std::size_t arena_bytes) {
   return layout;
 }
 
+/// The least arena whose layout has staging areas of `chunk_bytes`.
+constexpr std::size_t arena_bytes_for(int world, std::size_t chunk_bytes) {
+  std::size_t arena_bytes = kMinArenaBytes;
+  while (make_arena_layout(world, arena_bytes).chunk_bytes < chunk_bytes) arena_bytes += kPageBytes;
+  return arena_bytes;
+}
+
 }  // namespace librun

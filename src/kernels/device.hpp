@@ -110,7 +110,6 @@ struct DeviceInfo {
   bool by_handle;      ///< exports of its own memory are handles, not descriptors
   bool launches_wait;  ///< a launch has run when it returns; otherwise drain() tells
   int max_world;
-  std::size_t arena_bytes;  ///< unless the user says otherwise
   std::size_t min_arena_bytes;
 };
 
@@ -134,6 +133,8 @@ class Device {
   /// What of device and driver makes a checkpoint of this process impossible, for life; a sentence
   /// each.
   virtual std::vector<std::string> checkpoint_obstacles() const = 0;
+  /// What an arena has unless the user says otherwise.
+  virtual std::size_t default_arena_bytes(int world) const = 0;
   /// @param ranks_on_device the most that share one device; a launch that waits must leave them
   /// room
   virtual ArenaLayout layout_arena(int world, std::size_t arena_bytes,

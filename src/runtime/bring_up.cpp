@@ -334,6 +334,8 @@ std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,
     throw Error(LIBRUN_INVALID_ARGUMENT, -1, "the MPI communicator is an inter-communicator.",
                 "merge it with MPI_Intercomm_merge.");
 
+  int world = 0;
+  ipc::check_mpi(MPI_Comm_size(comm, &world), "MPI_Comm_size");
   // A bad setting on one rank alone must reach all: it goes into the first ballot.
   std::optional<Error> bad_setting;
   std::shared_ptr<Communicator> self;
@@ -344,12 +346,11 @@ std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,
     deadline = std::chrono::steady_clock::now() + settings.timeout;
     selftest = settings.selftest;
     fault::arm(fault::parse(setting_value("LIBRUN_FAULT")));
-    self = make(settings);
+    self = make(settings, world);
   } catch (const Error& error) {
     bad_setting = error;
   }
   ipc::Exchange exchange(comm, deadline);
-  const int world = exchange.world();
   Phases phases(Request::create, exchange, nullptr, deadline);
   phases.run("settings", [&](Ballot&) {
     if (bad_setting) throw Error(*bad_setting);

@@ -16,9 +16,9 @@
 namespace librun {
 namespace {
 
-Settings complete(Settings settings, const DeviceInfo& info) {
-  if (settings.arena_bytes == 0) settings.arena_bytes = info.arena_bytes;
-  settings.arena_bytes = std::max(settings.arena_bytes, info.min_arena_bytes);
+Settings complete(Settings settings, const Device& device, int world) {
+  if (settings.arena_bytes == 0) settings.arena_bytes = device.default_arena_bytes(world);
+  settings.arena_bytes = std::max(settings.arena_bytes, device.info().min_arena_bytes);
   return settings;
 }
 
@@ -53,9 +53,9 @@ Communicator::Communicator(const Settings& settings, std::shared_ptr<Device> dev
       device_id_(device_info_.id),
       obstacles_(device_->checkpoint_obstacles()) {}
 
-std::shared_ptr<Communicator> Communicator::make(const Settings& settings) {
+std::shared_ptr<Communicator> Communicator::make(const Settings& settings, int world) {
   std::shared_ptr<Device> device = make_device(settings);
-  const Settings completed = complete(settings, device->info());
+  const Settings completed = complete(settings, *device, world);
   return std::shared_ptr<Communicator>(new Communicator(completed, std::move(device)));
 }
 

@@ -84,7 +84,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   Communicator(const Settings& settings, std::shared_ptr<Device> device);
-  static std::shared_ptr<Communicator> make(const Settings& settings);
+  static std::shared_ptr<Communicator> make(const Settings& settings, int world);
   static std::vector<std::shared_ptr<Communicator>> alive();
 
   // communicator.cpp

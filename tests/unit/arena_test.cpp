@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/arena.hpp"
 
+#include "kernels/device.hpp"
 #include "kernels/host/slices.hpp"
 #include "support/catch.hpp"
 
@@ -21,6 +22,19 @@ TEST_CASE("the parts of an arena fit and do not overlap, for every world") {
     CHECK(layout.result[1] == layout.result[0] + layout.slice_bytes);
     CHECK(layout.result[1] + layout.slice_bytes <= arena_bytes);
     CHECK(layout.chunk_bytes >= kPageBytes);
+  }
+}
+
+TEST_CASE("the default arena has room for what the algorithms take at once, and little more") {
+  const auto device = make_host_device("auto");
+  for (int world = 1; world <= LIBRUN_MAX_WORLD; ++world) {
+    const std::size_t arena_bytes = device->default_arena_bytes(world);
+    const std::size_t chunk_bytes = host::chunk_bytes_for(world);
+    CAPTURE(world, arena_bytes, chunk_bytes);
+    CHECK(arena_bytes >= device->info().min_arena_bytes);
+    CHECK(arena_bytes % kPageBytes == 0);
+    CHECK(make_arena_layout(world, arena_bytes).chunk_bytes >= chunk_bytes);
+    CHECK(arena_bytes <= 4 * chunk_bytes + 12 * kPageBytes * static_cast<std::size_t>(world));
   }
 }
 

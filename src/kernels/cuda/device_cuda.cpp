@@ -73,13 +73,13 @@ class CudaDevice final : public Device {
             legacy_,
             false,
             cuda::kMaxWorld,
-            kDefaultArenaBytes,
             cuda::kMinArenaBytes};
   }
   void check_peer(const std::string& id) const override { check_reach(ordinal_, id); }
   std::vector<std::string> checkpoint_obstacles() const override {
     return cuda::checkpoint_obstacles(ordinal_);
   }
+  std::size_t default_arena_bytes(int /*world*/) const override { return kDefaultArenaBytes; }
   ArenaLayout layout_arena(int world, std::size_t arena_bytes, int ranks_on_device) const override {
     return make_layout(world, arena_bytes, ranks_on_device);
   }

@@ -14,6 +14,7 @@
 #include "kernels/dtype.hpp"
 #include "kernels/fault.hpp"
 #include "kernels/host/bodies.hpp"
+#include "kernels/host/slices.hpp"
 #include "librun/error.hpp"
 
 namespace librun {
@@ -41,11 +42,13 @@ class HostDevice final : public Device {
   explicit HostDevice(const std::string& isa) : reduce_(host::select_reduce_table(isa)) {}
 
   DeviceInfo info() const override {
-    return {LIBRUN_DEVICE_HOST,   "host",        "host", false, true, LIBRUN_MAX_WORLD,
-            std::size_t{2} << 20, kMinArenaBytes};
+    return {LIBRUN_DEVICE_HOST, "host", "host", false, true, LIBRUN_MAX_WORLD, kMinArenaBytes};
   }
   void check_peer(const std::string& /*id*/) const override {}
   std::vector<std::string> checkpoint_obstacles() const override { return {}; }
+  std::size_t default_arena_bytes(int world) const override {
+    return arena_bytes_for(world, host::chunk_bytes_for(world));
+  }
   ArenaLayout layout_arena(int world, std::size_t arena_bytes,
                            int /*ranks_on_device*/) const override {
     return make_arena_layout(world, arena_bytes);

@@ -8,9 +8,6 @@
 namespace librun::host {
 namespace {
 
-/// Of all ranks together: what the step touches should stay in the second-level cache.
-constexpr std::size_t kTwoShotStepBytes = std::size_t{2} << 20;
-constexpr std::size_t kTwoShotMinChunkBytes = std::size_t{64} << 10;
 /// What is reduced before it is copied to where the peers read: fits the first-level cache.
 constexpr std::size_t kBlockBytes = std::size_t{8} << 10;
 
@@ -22,10 +19,8 @@ struct Chunk {
 class TwoShot {
  public:
   explicit TwoShot(const Work& work) : work_(work), steps_(work.steps), size_(work.size_bytes()) {
-    const std::size_t fair =
-        kTwoShotStepBytes / static_cast<std::size_t>(steps_.world()) / kPageBytes * kPageBytes;
-    chunk_bytes_ = std::min<std::size_t>(std::max(fair, kTwoShotMinChunkBytes),
-                                         steps_.control().layout.chunk_bytes);
+    chunk_bytes_ =
+        std::min<std::size_t>(chunk_bytes_for(steps_.world()), steps_.control().layout.chunk_bytes);
     n_chunks_ = (size_ + chunk_bytes_ - 1) / chunk_bytes_;
   }
 
