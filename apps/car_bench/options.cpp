@@ -219,6 +219,7 @@ void validate(const Options& o, bool factor_given, bool step_given) {
     reject("-b 0 stays 0 however often it is multiplied: use -i");
   if (o.baseline_nccl && !asks_for_cuda(o)) reject("--baseline nccl needs --device cuda");
   if (o.baseline_baked && !asks_for_cuda(o)) reject("--baseline baked needs --device cuda");
+  if (o.baseline_floor && asks_for_cuda(o)) reject("--baseline floor needs --device host");
   if (o.json_file == "-" && o.csv_file == "-")
     reject("JSON and CSV cannot both go to standard output: give one a file");
   if (o.all_dtypes) return;

@@ -86,7 +86,8 @@ constexpr std::array kRows = {
                "that is set. A dead rank is noticed at once, whatever this says.",
                is_timeout},
     SettingRow{"LIBRUN_ARENA_BYTES", "auto|64K..4G", "bytes", "auto", "system",
-               "Shared memory of each rank. Binary suffixes K, M and G. auto: 1M on the host, 64M "
+               "Shared memory of each rank. Binary suffixes K, M and G. auto: 2M on the host with "
+               "2 ranks, less with more, 64M "
                "on CUDA, which takes 2M at least.",
                is_arena},
     SettingRow{

@@ -81,6 +81,8 @@ fast=(-n 2 -w 1)
   refused car_bench "mpirun -np N" -t 4
   refused car_bench nccl --baseline nccl
   refused car_bench baked --baseline baked
+  refused car_bench floor --baseline roof
+  LIBRUN_DEVICE=cuda refused car_bench host --baseline floor
   refused car_bench fast --min-busbw fast
   refused car_bench 0 -T 0
   refused car_bench sometimes --progress sometimes
@@ -119,12 +121,13 @@ fast=(-n 2 -w 1)
 }
 
 @test "car_bench: JSON is valid and holds the keys of nccl-tests" {
-  run -0 mpi 4 car_bench -b 1K -e 4K "${fast[@]}" --baseline mpi -J out.json
+  run -0 mpi 4 car_bench -b 1K -e 4K "${fast[@]}" --baseline mpi,floor -J out.json
   valid_json out.json
   [ "$(json out.json 'len(d["results"])')" -eq 3 ]
   [ "$(json out.json 'd["out_of_bounds"]["count"]')" -eq 0 ]
   [ "$(json out.json 'sorted(set(["size","count","type","redop","out_of_place","in_place"]) - set(d["results"][0]))')" = "[]" ]
   [ "$(json out.json 'd["results"][0]["baseline"]["mpi"]["time"] > 0')" = True ]
+  [ "$(json out.json 'd["results"][0]["baseline"]["floor"]["time"] > 0')" = True ]
   [ "$(json out.json 'all(r["out_of_place"]["nwrong"] == 0 for r in d["results"])')" = True ]
   [ "$(json out.json '"average_bus_bandwidth" in d')" = True ]
 }
