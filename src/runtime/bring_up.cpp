@@ -19,7 +19,9 @@ namespace {
 
 /// Descriptors under way on one link: few enough for the socket's buffer.
 constexpr std::size_t kDescriptorsPerRound = 16;
-constexpr std::uint32_t kSpinUs = 20;
+/// Longer than most waits, and than the lag of a peer that an interrupt or a neighbour has held up:
+/// who yields then gives a busy neighbour a whole time slice.
+constexpr std::uint32_t kSpinUs = 200;
 
 template <std::size_t N>
 void set_text(char (&field)[N], const std::string& text) {

@@ -6,7 +6,7 @@
 namespace librun {
 namespace {
 
-// Measured on two cores with 2 and 8 ranks: docs/measurements/host-selection.md.
+// Measured on two cores with 2 and 8 ranks: docs/measurements/host.md.
 /// One line: with more, each would be reduced by itself, which costs more than a flag of its own.
 constexpr std::size_t kAutoLlMaxBytes = kLineDataBytes;
 constexpr std::size_t kZeroCopyMinBytes = 32 << 10;
