@@ -67,12 +67,7 @@ class CudaDevice final : public Device {
   }
 
   DeviceInfo info() const override {
-    return {LIBRUN_DEVICE_CUDA,
-            name_,
-            device_uuid(ordinal_),
-            legacy_,
-            false,
-            cuda::kMaxWorld,
+    return {LIBRUN_DEVICE_CUDA,  name_, device_uuid(ordinal_), legacy_, false, cuda::kMaxWorld,
             cuda::kMinArenaBytes};
   }
   void check_peer(const std::string& id) const override { check_reach(ordinal_, id); }
