@@ -21,11 +21,13 @@ MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and python3. Groups, in this orde
   mpi        each test of tests/mpi, at each number of ranks of --np
   stress     car_stress: 300 cycles with fake checkpoints, at 2 and 4 ranks
   bench      car_bench at 2 ranks, with graphs
+  faults     the table of faults, rows that leave all ranks alive, FAULT_SECONDS [25] at 2, 4 and 8 ranks
   death      ranks that die, at 4 ranks and without MPS, which would take the survivors down too. With
              fewer than 4 GPUs the ranks are time-sliced, and only the small cases run
   checkpoint real checkpoints by the driver, without MPS, at 1, 2 and 4 ranks: 20 cycles of car_stress,
              and of ranks that wait by car_checkpoint; on 2 GPUs or more also onto another GPU
   sanitizer  compute-sanitizer (memcheck, racecheck) on kernels that do not wait, 1 and 2 ranks
+  soak       only when asked for: car_stress, 10,000 cycles with fake checkpoints, at 4 ranks
 
 Where ranks outnumber GPUs they share them through a private MPS, which ends with the script. What
 does not fit into the budget (540 seconds) is skipped; a second run on the same FOLDER builds only
@@ -52,7 +54,7 @@ shift
 ranks=(1 2 4 8)
 budget_s=540
 small_deaths='death\.(kill\.4|exit\.4|stop_and_continue)'
-groups=' unit mpi stress bench death checkpoint sanitizer '
+groups=' unit mpi stress bench faults death checkpoint sanitizer '
 ctest_options=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -141,9 +143,10 @@ run_tests() {
   for name in $(tests_with "$@"); do step "$group" "$name" 10 75 run_test "$np" "$name"; done
 }
 
+# stress NP CYCLES
 stress() {
-  shared "$1" launch "$1" "$folder/apps/car_stress/car_stress" --device "$device" --cycles 300 \
-    --checkpoint fake
+  shared "$1" launch "$1" "$folder/apps/car_stress/car_stress" --device "$device" --cycles "$2" \
+    --checkpoint fake --progress never --json "$folder/car_stress.np$1.json"
 }
 
 bench() {
@@ -175,7 +178,7 @@ sanitize() {
 step build build 30 "$budget_s" build || groups=
 if wanted unit; then run_tests unit 1 unit; fi
 export LIBRUN_DEVICE=$device
-if wanted mpi || wanted stress || wanted bench; then
+if wanted mpi || wanted stress || wanted bench || wanted faults || wanted soak; then
   if [ "$gpus" -gt 0 ] && ! start_mps; then
     record mpi mps skipped 0 'MPS does not start: ranks that share a GPU are time-sliced'
   fi
@@ -184,11 +187,17 @@ if wanted mpi; then
   for np in "${ranks[@]}"; do run_tests "mpi, np $np" "$np" mpi "np$np"; done
 fi
 if wanted stress; then
-  for np in 2 4; do step stress "car_stress.np$np" 15 120 stress "$np"; done
+  for np in 2 4; do step stress "car_stress.np$np" 15 120 stress "$np" 300; done
 fi
 if wanted bench && step bench car_bench.np2 15 90 bench; then
   cat "$folder/logs/car_bench.np2.log"
 fi
+if wanted faults; then
+  for np in 2 4 8; do
+    step faults "fault_table.np$np" 30 $((${FAULT_SECONDS:-25} + 120)) run_test "$np" "fault_table.np$np"
+  done
+fi
+if wanted soak; then step soak car_stress.np4 60 "$budget_s" stress 4 10000; fi
 stop_mps "$folder/logs"
 if wanted death; then
   mapfile -t deaths < <(tests_with death)

@@ -22,7 +22,7 @@ void note(StagingStores& stores, nanoseconds elapsed, int times) {
 /// Bytes of `to` after a copy of `size_bytes` from `from_at` to `to_at`, all else 0xee.
 template <class Copy>
 void check_copy(std::size_t from_at, std::size_t to_at, std::size_t size_bytes, Copy copy) {
-  std::vector<std::byte> from(from_at + size_bytes);
+  std::vector<std::byte> from(from_at + size_bytes + 1);  // never null
   std::vector<std::byte> to(to_at + size_bytes + 64, std::byte{0xee});
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + 1);
   copy(to.data() + to_at, from.data() + from_at, size_bytes);
