@@ -65,7 +65,10 @@ class FloorBaseline final : public Baseline {
  public:
   explicit FloorBaseline(const Options& options) : aggregate_(options.aggregate) {
     cpu_set_t cores;
-    int mine = ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    CPU_ZERO(&cores);
+    // Fails where the kernel has more cores than a set has room for.
+    if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_SET(0, &cores);
+    int mine = CPU_COUNT(&cores);
     int all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     // Bound to a core each, or free among enough of them.

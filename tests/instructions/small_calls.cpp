@@ -3,6 +3,7 @@
 // API has no peers, and in the others the peers have published already.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

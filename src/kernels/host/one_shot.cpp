@@ -6,6 +6,7 @@
 namespace librun::host {
 namespace {
 
+/// Less than a staging area has with two ranks, so that large inputs take turns in it too.
 constexpr std::size_t kStepBytes = std::size_t{256} << 10;
 /// Of a step; each is published by itself, so that the peers need not wait for all of it. Half of
 /// the size costs 20 % more: for each, the line that tells of it goes to and fro.

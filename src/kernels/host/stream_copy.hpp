@@ -12,8 +12,8 @@
 
 namespace librun::host {
 
-/// memcpy around the caches: for what nobody reads soon. A store that misses costs a read of the
-/// line first; this one does not. Ordered by fence_streams().
+/// memcpy around the caches: takes no line from a cache that holds it, and reads none before it is
+/// written. Ordered by fence_streams() only: no release comes after it by itself.
 inline void stream_copy(std::byte* to, const std::byte* from, std::size_t size_bytes) {
 #if defined(__SSE2__)
   constexpr std::size_t kLineBytes = 64;
