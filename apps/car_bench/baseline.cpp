@@ -16,9 +16,8 @@ Baselines make_baselines(const Options& options, Device& device,
     baselines.columns.push_back(
         {"floor", "floor(us)", host ? make_floor_baseline(options) : nullptr});
     baselines.notes.push_back(
-        host
-            ? "floor: librun's copies with nobody waiting, for float sums: what is left is protocol"
-            : "floor: not on a GPU");
+        host ? "floor: librun's copies through the caches, nobody waiting, for float sums"
+             : "floor: not on a GPU");
   }
   if (options.baseline_baked) {
     baselines.columns.push_back({"baked", "baked(us)", make_baked_baseline(options)});
@@ -27,6 +26,8 @@ Baselines make_baselines(const Options& options, Device& device,
         "table costs");
   }
   if (options.baseline_nccl) add_nccl(options, device, places, baselines);
+  if (!baselines.columns.empty())
+    baselines.notes.push_back("ratio: time of librun out of place / time of the column before it");
   return baselines;
 }
 
