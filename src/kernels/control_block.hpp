@@ -67,7 +67,9 @@ struct alignas(64) ControlBlock {
   std::uint64_t step;     ///< the last step taken; only launches advance it
   std::uint64_t wait_ns;  ///< deadline of one wait
   HostWords* words;
-  std::uint64_t reserved[2];
+  std::uint32_t whole_steps;  ///< some rank gives way at each wait; the same on all ranks
+  std::uint32_t unused;
+  std::uint64_t reserved;
 
   ArenaLayout layout;
   std::byte* arena[LIBRUN_MAX_WORLD];

@@ -28,6 +28,8 @@ void set_text(char (&field)[N], const std::string& text) {
   text.copy(field, N - 1);
 }
 
+enum class Spin : std::uint32_t { automatic, spin, yield };
+
 }  // namespace
 
 /// What a rank tells of itself at the start of create and resume.
@@ -43,6 +45,7 @@ struct Communicator::Hello {
   librun_algo_t algo;
   std::uint32_t check;
   std::uint32_t by_handle;
+  Spin spin;
 };
 
 Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) const {
@@ -60,6 +63,9 @@ Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) cons
   hello.by_handle = info.by_handle;
   hello.algo = settings_.algo;
   hello.check = settings_.check;
+  hello.spin = settings_.spin == "yield"  ? Spin::yield
+               : settings_.spin == "spin" ? Spin::spin
+                                          : Spin::automatic;
   return hello;
 }
 
@@ -98,9 +104,13 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
     ranks_on_device_ = std::max(
         ranks_on_device_, static_cast<int>(std::count_if(hellos.begin(), hellos.end(), same)));
   }
-  const bool give_way =
-      settings_.spin == "yield" || (settings_.spin == "auto" && ipc::ranks_share_cores(cores));
-  control_->spin_us = give_way ? 0 : kSpinUs;
+  const bool crowded = ipc::ranks_share_cores(cores);
+  const auto gives_way = [&](const Hello& one) {
+    return one.spin == Spin::yield || (one.spin == Spin::automatic && crowded);
+  };
+  control_->spin_us = gives_way(hellos[static_cast<std::size_t>(rank())]) ? 0 : kSpinUs;
+  // What is published at once is protocol: LIBRUN_SPIN may differ between ranks.
+  control_->whole_steps = std::any_of(hellos.begin(), hellos.end(), gives_way);
 }
 
 void Communicator::bring_up(Phases& phases, bool selftest) {

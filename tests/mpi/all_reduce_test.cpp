@@ -194,3 +194,14 @@ TEST_CASE("a rank that waits long for a late one leaves its core to others") {
   if (rank() != 0) CHECK(used < 5 + 0.02 * static_cast<double>(kLate.count()));
   CHECK_OK(librun_comm_close(comm.get()));
 }
+
+TEST_CASE("ranks that wait in different ways cut their messages alike") {
+  const ScopedEnv env{{"LIBRUN_SPIN", rank() == 0 ? "yield" : "spin"}};
+  for (const librun_algo_t algo : {LIBRUN_ALGO_ONE_SHOT, LIBRUN_ALGO_TWO_SHOT}) {
+    INFO(librun_algo_name(algo));
+    librun::Communicator comm = create(config_of(algo));
+    for (const std::size_t count : {100, 8192, 8193, 65536, 200001})
+      CHECK(sum_difference(comm, count, count) == "");
+    CHECK_OK(librun_comm_close(comm.get()));
+  }
+}

@@ -87,9 +87,8 @@ TEST_CASE("B03 sums are exact in any mix of algorithms and sizes, also where the
   const std::uint64_t first_step =
       GENERATE(std::uint64_t{0}, (std::uint64_t{1} << 32) - 9, (std::uint64_t{1} << 48) - 9);
   World ranks(world, first_step);
-  // Ranks that have a core each publish their input piece by piece.
-  const std::uint32_t spin_us = GENERATE(0, 1);
-  for (int r = 0; r < world; ++r) ranks.rank(r).control->spin_us = spin_us;
+  const std::uint32_t whole_steps = GENERATE(0, 1);
+  for (int r = 0; r < world; ++r) ranks.rank(r).control->whole_steps = whole_steps;
   std::atomic<int> wrong{0};
   ranks.run([&](int r) {
     const Body bodies[] = {Body::ll, Body::one_shot, Body::two_shot, Body::zero_copy};

@@ -103,9 +103,8 @@ void run_one_shot(const Work& work) {
   const ControlBlock& control = work.steps.control();
   const std::size_t size_bytes = work.size_bytes();
   const std::size_t step_bytes = std::min<std::size_t>(kStepBytes, control.layout.chunk_bytes);
-  // Ranks that share cores give way at each wait: as few as can be.
-  const bool shared = control.spin_us == 0;
-  const std::size_t piece_bytes = shared ? step_bytes : kPieceBytes;
+  // A rank that gives way does so at each wait: as few as can be. All ranks cut alike.
+  const std::size_t piece_bytes = control.whole_steps ? step_bytes : kPieceBytes;
   static_assert(kStepBytes / kPieceBytes <= kLinesPerParity);
   for (std::size_t offset = 0; offset < size_bytes && !work.steps.ended(); offset += step_bytes)
     OneShotStep(work, offset, std::min(step_bytes, size_bytes - offset), piece_bytes).run();
