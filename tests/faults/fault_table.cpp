@@ -62,8 +62,8 @@ class Continuer {
     while (!over_) {
       if (state_of(pid) == 'T') {
         std::this_thread::sleep_for(kPause);
+        did_ = true;  // before the process can tell that it goes on
         ::kill(pid, SIGCONT);
-        did_ = true;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -118,19 +118,26 @@ class Runner {
         continuer.emplace(pids_[static_cast<std::size_t>(row.rank)]);
       Life life(MPI_COMM_WORLD);
       ending = life.run(row.call() == "all_reduce");
+      // A rank may stop where the others need it no more: they wait here until it went on.
+      if (row.action == "pause") await_all(row);
       problem = row.action == "fail" || row.action == "corrupt"
                     ? check_failure(row, ending, life)
                     : check_success(row, ending, life, continuer);
     }
     ::unsetenv("LIBRUN_FAULT");
-    const auto notes = reports_.exchange(ending.describe() + "\n" + problem, kRowLimit);
+    return judge(row, await_all(row, ending.describe() + "\n" + problem));
+  }
+
+  /// @return the texts of all ranks, in order
+  std::vector<std::string> await_all(const FaultCase& row, const std::string& text = "") {
+    auto notes = reports_.exchange(text, kRowLimit);
     if (!notes.missing.empty()) {
       std::printf("FAILED %s: rank %d does not come back\n", row.text().c_str(),
                   notes.missing.front());
       std::fflush(stdout);
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    return judge(row, notes.texts);
+    return std::move(notes.texts);
   }
 
   std::string check_failure(const FaultCase& row, const Ending& ending, Life& life) const {
