@@ -47,7 +47,9 @@ std::string cause_of(const char* ending) {
   cause = std::regex_replace(cause, teller, "all_reduce: ");
   return std::regex_replace(cause, step, "");
 }
-constexpr std::chrono::seconds kRowLimit{60};
+/// Longer than all that the library may take for one row, and shorter than what the script gives a
+/// job: so a row that hangs is told by its judge, and a job without a verdict is mpirun's doing.
+constexpr std::chrono::seconds kRowLimit{30};
 constexpr const char* kTimeoutMs = "4000";
 
 struct Report {
@@ -87,7 +89,10 @@ class Group {
   /// Ends the process.
   [[noreturn]] void run() {
     const int judge = row_.rank == 0 ? 1 : 0;
-    if (rank_ == judge) note_death();
+    if (rank_ == judge) {
+      note_death();
+      watch_myself();
+    }
     Life life(mpi_, true);
     const Ending ending = rank_ == row_.rank ? be_victim(life) : survive(life);
     Report& mine = notes_->reports[rank_];
@@ -112,6 +117,20 @@ class Group {
       pollfd entry{victim, POLLIN, 0};
       if (::poll(&entry, 1, -1) > 0) notes_->death_ms = now_ms();
     }).detach();
+  }
+
+  /// The judge itself may hang in the library.
+  void watch_myself() {
+    std::thread([this] {
+      std::this_thread::sleep_for(kRowLimit + kOverDeadline + std::chrono::seconds(8));
+      say("FAILED", "\n  the judge, rank " + std::to_string(rank_) + ", does not come back");
+      ::_exit(1);
+    }).detach();
+  }
+
+  void say(const char* word, const std::string& rest) const {
+    std::printf("%s %s np %d%s\n", word, row_.text().c_str(), world_, rest.c_str());
+    std::fflush(stdout);
   }
 
   void end_here() const {
@@ -226,10 +245,9 @@ class Group {
                      report.ending;
       late_ms = std::max(late_ms, report.told_ms - notes_->death_ms.load());
     }
-    std::string line = row_.text() + " np " + std::to_string(world_);
-    if (was_noticed()) line += " told_after_ms " + std::to_string(late_ms);
-    std::printf("%s %s%s\n", complaint.empty() ? "ok" : "FAILED", line.c_str(), complaint.c_str());
-    std::fflush(stdout);
+    const std::string late =
+        was_noticed() ? " told_after_ms " + std::to_string(late_ms) : std::string();
+    say(complaint.empty() ? "ok" : "FAILED", late + complaint);
     return complaint.empty();
   }
 

@@ -24,11 +24,12 @@ marked() { grep -l -s -z "^MARK=$mark$" /proc/[0-9]*/environ | sed 's,/proc/,,; 
 processes() { marked | wc -l; }
 end_processes() { marked | xargs -r kill -9 2>/dev/null; }
 
-failed=0
+failed=0 lost=0
 # run_job ROW... : mpirun itself may lose its way when many of its ranks die at once (an error of PMIX).
-# So rows that did not end run once more, each in a job of its own, and must end there.
+# Its judge tells of a row that hangs, well before the job's time is over. So rows without a verdict
+# run again, each in a job of its own; what has none after three of them is mpirun's loss, and counted.
 run_job() {
-  local before output code row
+  local before output code row unjudged=()
   before=$(entries)
   output=$(MARK=$mark timeout --kill-after=5 60 "${launcher[@]}" $((np * $#)) \
     --mca orte_enable_recovery 1 -x MARK "$deaths" "$@" 2>"$work/errors")
@@ -36,26 +37,39 @@ run_job() {
   grep -E '^(ok|FAILED|  )' <<<"$output" >>"$work/results"
   grep -A9 '^FAILED' <<<"$output" && failed=1
   for row in "$@"; do
-    grep -q -F -e "ok $row " -e "FAILED $row " <<<"$output" && continue
-    if [ $# -gt 1 ]; then
-      echo "did not end, runs again alone: $row (code $code)"
-      end_processes
-      run_job "$row"
-    else
-      echo "FAILED: did not end (code $code): $row"
-      tail -n 5 "$work/errors"
-      failed=1
-    fi
+    grep -q -F -e "ok $row " -e "FAILED $row " <<<"$output" || unjudged+=("$row")
   done
   for _ in $(seq 50); do
     [ "$(processes)" -eq 0 ] && break
     sleep 0.1
   done
-  # Those of a launcher that had to be ended are not ours to answer for.
-  [ $code -lt 124 ] || end_processes
-  [ "$(processes)" -eq 0 ] || { echo "FAILED: processes stay after $*"; failed=1; }
-  [ "$(entries)" = "$before" ] || { echo "FAILED: /dev/shm changed by $*"; failed=1; }
+  if [ ${#unjudged[@]} -gt 0 ]; then
+    end_processes
+  else
+    # Those of a launcher that had to be ended are not ours to answer for.
+    [ $code -lt 124 ] || end_processes
+    [ "$(processes)" -eq 0 ] || { echo "FAILED: processes stay after $*"; failed=1; }
+    [ "$(entries)" = "$before" ] || { echo "FAILED: /dev/shm changed by $*"; failed=1; }
+  fi
+  judged_alone "$code" "${unjudged[@]}"
 }
+
+# judged_alone CODE ROW... : the rows once more, each alone
+judged_alone() {
+  local code=$1 row
+  shift
+  for row in "$@"; do
+    attempts[$row]=$((${attempts[$row]:-0} + 1))
+    echo "no verdict (code $code): $row"
+    if [ "${attempts[$row]}" -le 3 ]; then
+      run_job "$row"
+    else
+      tail -n 5 "$work/errors"
+      lost=$((lost + 1))
+    fi
+  done
+}
+declare -A attempts=()
 
 done_rows=0
 while [ $done_rows -lt ${#rows[@]} ] && { [ "$seconds" -eq 0 ] || [ $SECONDS -lt "$seconds" ]; }; do
@@ -74,6 +88,10 @@ if [ -n "$late" ]; then
     failed=1
   fi
 fi
-echo "np $np: $done_rows of ${#rows[@]} rows ran; FAULT_SEED=$seed"
+if [ $((10 * (lost - 2))) -gt "$done_rows" ]; then
+  echo "FAILED: more than two and a tenth of the rows without a verdict"
+  failed=1
+fi
+echo "np $np: $done_rows of ${#rows[@]} rows ran, $lost of them lost by mpirun; FAULT_SEED=$seed"
 [ $failed -eq 0 ] || echo "again: mpirun --oversubscribe --mca orte_enable_recovery 1 -np $np $deaths 'ROW'"
 exit $failed

@@ -165,3 +165,42 @@ TEST_CASE("two communicators that two ranks suspend in opposite order") {
   CHECK_OK(librun_comm_close(second.get()));
   check_over(first);
 }
+
+TEST_CASE("a deadline passes on rank 0 alone, in the last agreement: in the end nobody goes on") {
+  constexpr int kShortMs = 300;
+  constexpr int kLongMs = 5000;
+  const auto patience = [] { return rank() == 0 ? kShortMs : kLongMs; };
+  const auto elapsed_since = [](std::chrono::steady_clock::time_point start) {
+    return std::chrono::steady_clock::now() - start;
+  };
+  SECTION("of suspend: whoever suspended is told by its resume") {
+    const ScopedEnv env{{"LIBRUN_FAULT", "suspend_after_release@1:delay=1500"}};
+    librun::Communicator comm = create();
+    barrier();
+    const librun_status_t status = librun_suspend(comm.get(), patience());
+    if (rank() == 0) {
+      CHECK(status == LIBRUN_TIMEOUT);
+      CHECK(contains(last_error(), "rank 1 did not come to phase release"));
+    }
+    if (status == LIBRUN_OK) {
+      CHECK(comm.state() == LIBRUN_SUSPENDED);
+      const auto start = std::chrono::steady_clock::now();
+      CHECK(librun_resume(comm.get(), kLongMs) == LIBRUN_TIMEOUT);
+      CHECK(contains(last_error(), "rank 1 did not come to phase release"));
+      CHECK(elapsed_since(start) < std::chrono::milliseconds(kLongMs));
+    }
+    check_over(comm);
+  }
+  SECTION("of resume: whoever resumed hears of it") {
+    const ScopedEnv env{{"LIBRUN_FAULT", "resume_after_prove@1#3:delay=1500"}};
+    librun::Communicator comm = create();
+    CHECK(comm.suspend());
+    barrier();
+    const librun_status_t status = librun_resume(comm.get(), patience());
+    if (rank() == 0) CHECK(status == LIBRUN_TIMEOUT);
+    CHECK(hears_of_failure(comm));
+    CHECK_STATUS(librun_check(comm.get()), LIBRUN_FAILED);
+    CHECK(contains(last_error(), "rank 1 did not come to phase prove"));
+    check_over(comm);
+  }
+}
