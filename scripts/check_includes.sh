@@ -24,12 +24,12 @@ unless() {
   printf '(?!(%s)\.hpp)' "$names"
 }
 
-forbid src/kernels 'mpi\.h|spdlog/|fmt/|ipc/|runtime/' 'the kernels use neither MPI, logs nor layers above'
-forbid src/ipc 'spdlog/|fmt/|runtime/' 'ipc uses neither logs nor layers above'
+forbid src/kernels 'mpi\.h|spdlog/|fmt/|nlohmann/|ipc/|runtime/' 'the kernels use neither MPI, logs nor layers above'
+forbid src/ipc 'spdlog/|fmt/|nlohmann/|runtime/' 'ipc uses neither logs nor layers above'
 forbid src/ipc "kernels/$(unless device control_block unique_handle arena fault)" \
   'of the kernels, ipc uses the device seam only'
-forbid src 'CLI/|nlohmann/|catch2/' 'the library needs no library of the apps and tests'
-forbid include 'cuda|spdlog/|fmt/|kernels/|ipc/|runtime/' 'public headers stand alone'
+forbid src 'CLI/|catch2/' 'the library needs no library of the apps and tests'
+forbid include 'cuda|spdlog/|fmt/|nlohmann/|kernels/|ipc/|runtime/' 'public headers stand alone'
 forbid apps 'kernels/|ipc/|runtime/|spdlog/' 'the apps use the public headers'
 for folder in mpi api cli death support; do
   forbid "tests/$folder" 'kernels/|ipc/|runtime/' 'only unit tests see src/'

@@ -51,6 +51,11 @@ LIBRUN_API librun_status_t librun_all_reduce(librun_comm_t comm, const void* sen
                                              size_t count, librun_dtype_t dtype, librun_op_t op,
                                              void* stream);
 
+/** What librun_all_reduce of so many elements takes: the algorithm, by the settings, the tables of
+ *  LIBRUN_TUNING and those of librun, and how much of a GPU. The same on all ranks. Local. */
+LIBRUN_API librun_status_t librun_comm_plan(librun_comm_t comm, size_t count, librun_dtype_t dtype,
+                                            librun_op_t op, librun_plan_t* out);
+
 /** Asks for a suspend, for whoever calls librun_suspend_requested next. Async-signal-safe: call it
  *  from the handler of the signal that announces a preemption. One rank is enough. Local. */
 LIBRUN_API void librun_request_suspend(void);

@@ -139,6 +139,13 @@ class Communicator {
     detail::check(librun_suspend_requested(get(), &requested));
     return requested != 0;
   }
+  librun_plan_t plan(std::size_t count, librun_dtype_t dtype, librun_op_t op = LIBRUN_SUM) const {
+    librun_plan_t plan{};
+    plan.struct_size = sizeof(plan);
+    detail::check(librun_comm_plan(get(), count, dtype, op, &plan));
+    return plan;
+  }
+
   void synchronize(void* stream = nullptr) { detail::check(librun_synchronize(get(), stream)); }
 
   /// Collective. @throws Error

@@ -113,6 +113,16 @@ typedef struct librun_stats {
                             checkpoint had made it impossible */
 } librun_stats_t;
 
+/** What an all-reduce takes. Set struct_size before librun_comm_plan. */
+typedef struct librun_plan {
+  size_t struct_size;
+  librun_algo_t algo;
+  int blocks;      /**< thread blocks of its launch on a GPU; 0 on the host */
+  int threads;     /**< of each block */
+  int shared;      /**< 1: ranks of the communicator share a GPU, or cores */
+  char device[64]; /**< what tables of LIBRUN_TUNING call the device */
+} librun_plan_t;
+
 /** One phase of the last transition and how long it took on this rank. */
 typedef struct librun_phase {
   char name[24];

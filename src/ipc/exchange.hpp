@@ -16,7 +16,7 @@ namespace librun::ipc {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-inline constexpr std::size_t kRecordBytes = 1024;
+inline constexpr std::size_t kRecordBytes = 1280;
 using Record = std::array<std::byte, kRecordBytes>;
 
 struct GatherResult {

@@ -113,6 +113,12 @@ struct DeviceInfo {
   std::size_t min_arena_bytes;
 };
 
+/// What a launch takes of a GPU, which the program has other work for; nothing on the host.
+struct LaunchGrid {
+  std::uint32_t n_blocks = 0;
+  std::uint32_t n_threads = 0;  ///< of each block
+};
+
 /// What was launched on one stream between begin_capture and end_capture.
 class CapturedLaunches {
  public:
@@ -165,6 +171,8 @@ class Device {
   /// The gate alone. Thread-safe; launches that have passed the gate go on.
   virtual void publish_gate(const ControlBlock& control) noexcept = 0;
 
+  /// What launch() will take. Of `args` the pointers and slots do not matter.
+  virtual LaunchGrid grid_of(const AllReduceArgs& args) const = 0;
   /// Runs an all-reduce, in the order of `stream`. How it ended is in the HostWords.
   virtual void launch(const AllReduceArgs& args, void* stream) = 0;
   /// Reads and answers through mappings with the loads and stores of the kernels; waits for it.
@@ -187,6 +195,8 @@ struct CudaOptions {
   std::string ipc = "auto";  ///< or "descriptor", "legacy"
   /// A launch may start while the one in front of it ends, where the device can.
   bool programmatic_launch = true;
+  /// Most blocks of a launch; 0: what the device takes. Protocol: the same on all ranks.
+  std::uint32_t max_blocks = 0;
   /// For measuring: launches hold the peers' pointers, which go stale with the generation.
   bool baked_pointers = false;
 };

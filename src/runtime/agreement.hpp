@@ -32,7 +32,7 @@ const char* request_name(Request request);
 
 /// What one rank says at the end of a phase.
 struct Ballot {
-  static constexpr std::size_t kPayloadBytes = 384;
+  static constexpr std::size_t kPayloadBytes = 448;
 
   Request request{};
   std::int32_t status = LIBRUN_OK;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ipc/topology.hpp"
 #include "librun/librun.h"
 #include "runtime/communicator.hpp"
+#include "runtime/hello.hpp"
 #include "runtime/live.hpp"
 #include "runtime/log.hpp"
 #include "runtime/proof.hpp"
@@ -19,99 +19,7 @@ namespace {
 
 /// Descriptors under way on one link: few enough for the socket's buffer.
 constexpr std::size_t kDescriptorsPerRound = 16;
-/// Longer than most waits, and than the lag of a peer that an interrupt or a neighbour has held up:
-/// who yields then gives a busy neighbour a whole time slice.
-constexpr std::uint32_t kSpinUs = 200;
-
-template <std::size_t N>
-void set_text(char (&field)[N], const std::string& text) {
-  text.copy(field, N - 1);
-}
-
-enum class Spin : std::uint32_t { automatic, spin, yield };
-
 }  // namespace
-
-/// What a rank tells of itself at the start of create and resume.
-struct Communicator::Hello {
-  char boot_id[40];
-  char host[64];
-  cpu_set_t cores;
-  ipc::Address address;
-  ipc::Token token;
-  std::uint64_t arena_bytes;
-  char device_id[48];
-  librun_device_t device;
-  librun_algo_t algo;
-  std::uint32_t check;
-  std::uint32_t by_handle;
-  Spin spin;
-};
-
-Communicator::Hello Communicator::make_hello(const ipc::Listener& listener) const {
-  Hello hello{};
-  set_text(hello.boot_id, ipc::boot_id());
-  set_text(hello.host, ipc::host_name());
-  hello.cores = ipc::allowed_cores();
-  hello.address = listener.address();
-  hello.token = ipc::make_token();
-  hello.arena_bytes = settings_.arena_bytes;
-  // Read anew, since a restore may have moved the process to another GPU.
-  const DeviceInfo info = device_->info();
-  hello.device = info.kind;
-  set_text(hello.device_id, info.id);
-  hello.by_handle = info.by_handle;
-  hello.algo = settings_.algo;
-  hello.check = settings_.check;
-  hello.spin = settings_.spin == "yield"  ? Spin::yield
-               : settings_.spin == "spin" ? Spin::spin
-                                          : Spin::automatic;
-  return hello;
-}
-
-// Every rank sees the same hellos, so all come to the same error without asking again.
-void Communicator::learn_from(const std::vector<Hello>& hellos) {
-  std::vector<cpu_set_t> cores;
-  for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
-    const Hello& theirs = hellos[peer];
-    const Hello& first = hellos[0];
-    const int at = static_cast<int>(peer);
-    if (std::strcmp(theirs.boot_id, first.boot_id) != 0)
-      throw Error(LIBRUN_UNSUPPORTED, at,
-                  fmt::format("rank {} is on host {}, rank 0 is on host {}: librun works within "
-                              "one node.",
-                              peer, theirs.host, first.host),
-                  "split the communicator with MPI_Comm_split_type(MPI_COMM_TYPE_SHARED).");
-    const auto differs = [&](const char* what, const std::string& a, const std::string& b) {
-      if (a == b) return;
-      throw Error(LIBRUN_INVALID_ARGUMENT, at,
-                  fmt::format("{} is {} on rank {} and {} on rank 0.", what, a, peer, b),
-                  "use the same settings on all ranks.");
-    };
-    differs("arena_bytes", std::to_string(theirs.arena_bytes), std::to_string(first.arena_bytes));
-    differs("algo", librun_algo_name(theirs.algo), librun_algo_name(first.algo));
-    differs("LIBRUN_CHECK", std::to_string(theirs.check), std::to_string(first.check));
-    differs("LIBRUN_IPC", theirs.by_handle ? "legacy" : "descriptor",
-            first.by_handle ? "legacy" : "descriptor");
-    differs("device", std::to_string(theirs.device), std::to_string(first.device));
-    cores.push_back(theirs.cores);
-  }
-  ranks_on_device_ = 1;
-  for (const Hello& one : hellos) {
-    const auto same = [&](const Hello& other) {
-      return std::strcmp(one.device_id, other.device_id) == 0;
-    };
-    ranks_on_device_ = std::max(
-        ranks_on_device_, static_cast<int>(std::count_if(hellos.begin(), hellos.end(), same)));
-  }
-  const bool crowded = ipc::ranks_share_cores(cores);
-  const auto gives_way = [&](const Hello& one) {
-    return one.spin == Spin::yield || (one.spin == Spin::automatic && crowded);
-  };
-  control_->spin_us = gives_way(hellos[static_cast<std::size_t>(rank())]) ? 0 : kSpinUs;
-  // What is published at once is protocol: LIBRUN_SPIN may differ between ranks.
-  control_->whole_steps = std::any_of(hellos.begin(), hellos.end(), gives_way);
-}
 
 void Communicator::bring_up(Phases& phases, bool selftest) {
   std::optional<ipc::Listener> listener;
@@ -119,7 +27,7 @@ void Communicator::bring_up(Phases& phases, bool selftest) {
   const Ballots hello_ballots = phases.run("hello", [&](Ballot& mine) {
     listener.emplace();
     Hello hello = make_hello(*listener);
-    if (phases.corrupted()) set_text(hello.boot_id, "another machine");
+    if (phases.corrupted()) hello.boot_id[0] = '?';  // another machine's
     mine.put(hello);
   });
   for (const Ballot& ballot : hello_ballots) hellos.push_back(ballot.get<Hello>());

@@ -7,7 +7,6 @@
 #include "kernels/dtype.hpp"
 #include "librun/librun.h"
 #include "runtime/communicator.hpp"
-#include "runtime/select.hpp"
 
 namespace librun {
 namespace {
@@ -87,6 +86,34 @@ Reject Communicator::inspect(const CallArguments& call) const {
   return Reject::none;
 }
 
+librun_algo_t Communicator::algo_for(std::size_t size_bytes, librun_dtype_t dtype) const {
+  if (settings_.algo != LIBRUN_ALGO_AUTO) return settings_.algo;
+  return selector_->select(size_bytes, dtype, registry_.any_mapped());
+}
+
+librun_plan_t Communicator::plan(std::size_t count, librun_dtype_t dtype, librun_op_t op) {
+  const auto lock = enter(Call::plan);
+  const Reject reject = inspect({nullptr, nullptr, count, dtype, op});
+  if (reject != Reject::none && reject != Reject::null_pointer)
+    throw Error(LIBRUN_INVALID_ARGUMENT, rank(), fmt::format("{}: {}.", who(), reject_text(reject)),
+                reject_hint(reject));
+  AllReduceArgs args{};
+  args.control = control_.get();
+  args.count = count;
+  args.dtype = dtype;
+  args.op = op;
+  const librun_algo_t algo = algo_for(count * element_bytes(dtype), dtype);
+  args.body = body_of(algo);
+  const LaunchGrid grid = device_->grid_of(args);
+  librun_plan_t plan{};
+  plan.algo = algo;
+  plan.blocks = static_cast<int>(grid.n_blocks);
+  plan.threads = static_cast<int>(grid.n_threads);
+  plan.shared = selector_->key().shared;
+  selector_->key().device.copy(plan.device, sizeof(plan.device) - 1);
+  return plan;
+}
+
 AllReduceArgs Communicator::make_args(const CallArguments& call) const {
   AllReduceArgs args{};
   args.control = control_.get();
@@ -104,8 +131,7 @@ AllReduceArgs Communicator::make_args(const CallArguments& call) const {
   if (args.reject != Reject::none) return args;
 
   const std::size_t size_bytes = call.count * element_bytes(call.dtype);
-  const librun_algo_t algo =
-      select_algo({settings_.algo, world(), device_info_.kind, registry_.any_mapped()}, size_bytes);
+  const librun_algo_t algo = algo_for(size_bytes, call.dtype);
   args.algo = algo;
   args.body = body_of(algo);
   if (algo == LIBRUN_ALGO_ZERO_COPY) {

@@ -100,6 +100,14 @@ librun_status_t librun_all_reduce(librun_comm_t comm, const void* send, void* re
   return guard([&] { comm_of(comm)->all_reduce({send, recv, count, dtype, op}, stream); });
 }
 
+librun_status_t librun_comm_plan(librun_comm_t comm, size_t count, librun_dtype_t dtype,
+                                 librun_op_t op, librun_plan_t* out) {
+  return guard([&] {
+    librun::capi::give_struct(deref(out, "out"), "librun_plan_t",
+                              [&] { return comm_of(comm)->plan(count, dtype, op); });
+  });
+}
+
 void librun_request_suspend(void) { librun::request_suspend(); }
 
 librun_status_t librun_suspend_requested(librun_comm_t comm, int* requested) {
@@ -206,13 +214,8 @@ librun_status_t librun_comm_state(librun_comm_t comm, librun_state_t* out) {
 
 librun_status_t librun_comm_stats(librun_comm_t comm, librun_stats_t* out) {
   return guard([&] {
-    const size_t size_bytes = deref(out, "out").struct_size;
-    if (size_bytes < sizeof(size_t) || size_bytes > 4096)
-      librun::capi::reject_argument("librun_stats_t.struct_size is " + std::to_string(size_bytes) +
-                                    ": set it to sizeof(librun_stats_t).");
-    librun_stats_t stats = comm_of(comm)->stats();
-    stats.struct_size = size_bytes;
-    std::memcpy(out, &stats, std::min(size_bytes, sizeof(stats)));
+    librun::capi::give_struct(deref(out, "out"), "librun_stats_t",
+                              [&] { return comm_of(comm)->stats(); });
   });
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/monitor.hpp"
 #include "runtime/phases.hpp"
 #include "runtime/registry.hpp"
+#include "runtime/select.hpp"
 #include "runtime/settings.hpp"
 
 namespace librun {
@@ -52,6 +53,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   void all_reduce(const CallArguments& call, void* stream);
   void synchronize(void* stream);
+  librun_plan_t plan(std::size_t count, librun_dtype_t dtype, librun_op_t op);
   /// Whether any rank has been asked for a suspend since the last. Collective.
   bool suspend_requested();
 
@@ -133,11 +135,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     const char* before_;
   };
 
-  // bring_up.cpp
+  // hello.cpp
   struct Hello;
   Hello make_hello(const ipc::Listener& listener) const;
-  void bring_up(Phases& phases, bool selftest);
   void learn_from(const std::vector<Hello>& hellos);
+
+  // bring_up.cpp
+  void bring_up(Phases& phases, bool selftest);
   void pass_descriptors(Phases& phases);
   void send_segment(const ipc::Segment& segment);
   bool map_next(int peer, const BufferPlace& place, std::size_t n_users, ipc::Deadline deadline);
@@ -174,6 +178,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   // call.cpp
   AllReduceArgs make_args(const CallArguments& call) const;
+  librun_algo_t algo_for(std::size_t size_bytes, librun_dtype_t dtype) const;
   Reject inspect(const CallArguments& call) const;
   void launch(const AllReduceArgs& args, void* stream);
   void run_stepped(const AllReduceArgs& args, void* stream);
@@ -220,8 +225,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::string device_id_;  ///< as of the last bring-up
   const std::vector<std::string> obstacles_;
   const char* transition_ = "";
-  int ranks_on_device_ = 1;     ///< the most that share one
-  std::uint64_t identity_ = 0;  ///< random, the same on all ranks, for life
+  std::optional<Selector> selector_;  ///< as of the last bring-up
+  int ranks_on_device_ = 1;           ///< the most that share one
+  std::uint64_t identity_ = 0;        ///< random, the same on all ranks, for life
   std::uint64_t next_buffer_id_ = 1;
   std::uint64_t generation_ = 0;
   std::atomic<std::uint64_t> calls_{0};

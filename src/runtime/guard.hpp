@@ -27,6 +27,19 @@ T& deref(T* pointer, const char* name) {
   return *pointer;
 }
 
+/// Fills as much of a struct as the caller's version of it has. @param make gives the whole struct
+template <class Struct, class Make>
+void give_struct(Struct& to, const char* type, Make&& make) {
+  const std::size_t size_bytes = to.struct_size;
+  constexpr std::size_t kMostBytes = 4096;
+  if (size_bytes < sizeof(std::size_t) || size_bytes > kMostBytes)
+    reject_argument(std::string(type) + ".struct_size is " + std::to_string(size_bytes) +
+                    ": set it to sizeof(" + type + ").");
+  Struct from = make();
+  from.struct_size = size_bytes;
+  std::memcpy(&to, &from, std::min(size_bytes, sizeof(from)));
+}
+
 /// Gives out as many elements as there is room for, and how many there are.
 template <class T>
 void copy_out(const std::vector<T>& from, T* to, int capacity, int& count) {

@@ -22,6 +22,7 @@ constexpr Row kRows[] = {
     {Call::allocate, "malloc", run, run, is_failed, is_closed},
     {Call::deallocate, "free", run, run, run, run},
     {Call::synchronize, "synchronize", run, run, is_failed, is_closed},
+    {Call::plan, "plan", run, run, is_failed, is_closed},
     {Call::suspend_requested, "suspend_requested", run, is_suspended, is_failed, is_closed},
     {Call::check, "check", run, run, is_failed, nothing},
     {Call::suspend, "suspend", transition, agree_and_leave, is_failed, is_closed},

@@ -16,6 +16,7 @@ enum class Call {
   allocate,
   deallocate,
   synchronize,
+  plan,
   suspend_requested,
   check,
   suspend,

@@ -63,6 +63,12 @@ bool is_spin(const std::string& value) { return one_of(value, "auto", "spin", "y
 bool is_level(const std::string& value) {
   return one_of(value, "off", "error", "warn", "info", "debug", "trace");
 }
+bool is_blocks(const std::string& value) {
+  if (value == "auto") return true;
+  const auto number = to_bytes(value);
+  return number && std::isdigit(static_cast<unsigned char>(value.back())) && *number >= 1 &&
+         *number <= 1024;
+}
 bool is_log_ranks(const std::string& value) { return one_of(value, "0", "all"); }
 bool is_fault(const std::string& value) {
   try {
@@ -99,6 +105,14 @@ constexpr std::array kRows = {
         "LIBRUN_PROGRAMMATIC_LAUNCH", "0|1", "", "1", "system",
         "Let a launch start while the one in front of it ends, on GPUs that can (Hopper up).",
         is_switch},
+    SettingRow{"LIBRUN_MAX_BLOCKS", "auto|1..1024", "blocks", "auto", "system",
+               "Most thread blocks of a launch on a GPU: what an all-reduce may take from the rest "
+               "of the program. auto: 128, divided by the ranks that share the GPU.",
+               is_blocks},
+    SettingRow{"LIBRUN_TUNING", "path", "", "", "system",
+               "Tables of the fastest algorithm by size, asked before those of librun; "
+               "car_bench --tune writes them.",
+               is_any},
     SettingRow{"LIBRUN_SPIN", "auto|spin|yield", "", "auto", "system",
                "How a rank waits: spin for some microseconds, or yield the core at once. auto "
                "yields when ranks share cores.",
@@ -227,8 +241,12 @@ Settings resolve_settings(const librun_config_t& config) {
 
   settings.check = setting_value("LIBRUN_CHECK") == "1";
   settings.selftest = setting_value("LIBRUN_SELFTEST") == "1";
-  settings.cuda = {setting_value("LIBRUN_IPC"), setting_value("LIBRUN_PROGRAMMATIC_LAUNCH") == "1",
-                   setting_value("LIBRUN_BAKED_POINTERS") == "1"};
+  settings.cuda = {
+      setting_value("LIBRUN_IPC"), setting_value("LIBRUN_PROGRAMMATIC_LAUNCH") == "1",
+      static_cast<std::uint32_t>(to_bytes(setting_value("LIBRUN_MAX_BLOCKS")).value_or(0)),
+      setting_value("LIBRUN_BAKED_POINTERS") == "1"};
+  if (const std::string path = setting_value("LIBRUN_TUNING"); !path.empty())
+    settings.tuning = std::make_shared<TuningTables>(TuningTables::read(path));
   settings.isa = setting_value("LIBRUN_ISA");
   settings.spin = setting_value("LIBRUN_SPIN");
   const std::string faults = setting_value("LIBRUN_FAULT");

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "kernels/device.hpp"
 #include "librun/types.h"
+#include "runtime/tuning.hpp"
 
 namespace librun {
 
@@ -43,6 +45,7 @@ struct Settings {
   bool check = false;
   bool selftest = true;
   CudaOptions cuda;
+  std::shared_ptr<const TuningTables> tuning;  ///< the user's; null: only the shipped ones
   std::string isa = "auto";
   std::string spin = "auto";
 };

@@ -104,6 +104,7 @@ static void test_data(librun_comm_t comm) {
 static void test_getters(librun_comm_t comm) {
   librun_state_t state = LIBRUN_CLOSED;
   librun_stats_t stats;
+  librun_plan_t plan;
   librun_phase_t phases[32];
   librun_mapping_t mappings[64];
   char text[4096];
@@ -122,6 +123,18 @@ static void test_getters(librun_comm_t comm) {
   OK(librun_comm_stats(comm, &stats));
   EXPECT(stats.world == world);
   EXPECT(stats.last_resume_us == (uint64_t)-1);
+
+  memset(&plan, 0xff, sizeof(plan));
+  plan.struct_size = sizeof(plan);
+  OK(librun_comm_plan(comm, 1000, LIBRUN_FLOAT64, LIBRUN_MAX, &plan));
+  EXPECT(plan.struct_size == sizeof(plan));
+  EXPECT(plan.algo > LIBRUN_ALGO_AUTO && plan.algo < LIBRUN_ALGO_COUNT);
+  EXPECT(plan.device[0] != '\0');
+  memset(&plan, 0xff, sizeof(plan));
+  plan.struct_size = offsetof(librun_plan_t, blocks);
+  OK(librun_comm_plan(comm, 0, LIBRUN_INT8, LIBRUN_SUM, &plan));
+  EXPECT(plan.algo > LIBRUN_ALGO_AUTO && plan.algo < LIBRUN_ALGO_COUNT);
+  EXPECT(plan.threads == -1);
 
   OK(librun_comm_phases(comm, LIBRUN_TRANSITION_CREATE, phases, 32, &count));
   EXPECT(count >= 3 && phases[0].name[0] != '\0');
@@ -149,6 +162,7 @@ static void test_getters(librun_comm_t comm) {
 static void test_bad_arguments(librun_comm_t comm) {
   librun_config_t config;
   librun_stats_t stats;
+  librun_plan_t plan;
   librun_state_t state;
   librun_graph_t graph;
   librun_buffer_t buffer;
@@ -189,6 +203,13 @@ static void test_bad_arguments(librun_comm_t comm) {
   BAD(librun_comm_stats(comm, NULL));
   stats.struct_size = 0;
   BAD(librun_comm_stats(comm, &stats));
+  BAD(librun_comm_plan(NULL, 1, LIBRUN_FLOAT32, LIBRUN_SUM, &plan));
+  BAD(librun_comm_plan(comm, 1, LIBRUN_FLOAT32, LIBRUN_SUM, NULL));
+  BAD(librun_comm_plan(comm, 1, LIBRUN_DTYPE_COUNT, LIBRUN_SUM, &plan));
+  BAD(librun_comm_plan(comm, 1, LIBRUN_FLOAT32, LIBRUN_OP_COUNT, &plan));
+  BAD(librun_comm_plan(comm, LIBRUN_MAX_COUNT + 1, LIBRUN_FLOAT32, LIBRUN_SUM, &plan));
+  plan.struct_size = 4;
+  BAD(librun_comm_plan(comm, 1, LIBRUN_FLOAT32, LIBRUN_SUM, &plan));
   BAD(librun_comm_phases(comm, (librun_transition_t)3, NULL, 0, &count));
   BAD(librun_comm_phases(comm, LIBRUN_TRANSITION_CREATE, NULL, 0, NULL));
   BAD(librun_comm_phases(comm, LIBRUN_TRANSITION_CREATE, NULL, 3, &count));

@@ -100,6 +100,13 @@ const Row kRows[] = {
      kOk, kOk, kFailed, kState},
     {"free", [](Subject& s) { return librun_free(s.comm.get(), nullptr); }, kOk, kOk, kOk, kOk},
     {"synchronize", [](Subject& s) { return s.wait(); }, kOk, kOk, kFailed, kState},
+    {"plan",
+     [](Subject& s) {
+       librun_plan_t plan{};
+       plan.struct_size = sizeof(plan);
+       return librun_comm_plan(s.comm.get(), 1000, LIBRUN_FLOAT32, LIBRUN_SUM, &plan);
+     },
+     kOk, kOk, kFailed, kState},
     {"suspend", [](Subject& s) { return librun_suspend(s.comm.get(), -1); }, kOk, kThere, kFailed,
      kState},
     {"resume", [](Subject& s) { return librun_resume(s.comm.get(), -1); }, kThere, kOk, kFailed,

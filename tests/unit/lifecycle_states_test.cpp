@@ -21,6 +21,7 @@ TEST_CASE("what each call does in each state") {
       {Call::allocate, run, run, is_failed, is_closed},
       {Call::deallocate, run, run, run, run},
       {Call::synchronize, run, run, is_failed, is_closed},
+      {Call::plan, run, run, is_failed, is_closed},
       {Call::suspend_requested, run, is_suspended, is_failed, is_closed},
       {Call::check, run, run, is_failed, nothing},
       {Call::suspend, transition, agree_and_leave, is_failed, is_closed},

@@ -10,7 +10,6 @@
 #include "runtime/env.hpp"
 #include "runtime/handles.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/select.hpp"
 #include "support/catch.hpp"
 
 using namespace librun;
@@ -31,18 +30,6 @@ cpu_set_t cores_of(std::initializer_list<int> list) {
 }
 
 }  // namespace
-
-TEST_CASE("selection is forced, or grows with the size") {
-  CHECK(select_algo({LIBRUN_ALGO_STEPPED, 8, LIBRUN_DEVICE_HOST, true}, 1 << 20) ==
-        LIBRUN_ALGO_STEPPED);
-  CHECK(select_algo({LIBRUN_ALGO_AUTO, 8, LIBRUN_DEVICE_HOST, false}, 8) == LIBRUN_ALGO_LL);
-  CHECK(select_algo({LIBRUN_ALGO_AUTO, 8, LIBRUN_DEVICE_HOST, false}, 4096) ==
-        LIBRUN_ALGO_ONE_SHOT);
-  CHECK(select_algo({LIBRUN_ALGO_AUTO, 8, LIBRUN_DEVICE_HOST, false}, 1 << 20) ==
-        LIBRUN_ALGO_TWO_SHOT);
-  CHECK(select_algo({LIBRUN_ALGO_AUTO, 8, LIBRUN_DEVICE_HOST, true}, 1 << 20) ==
-        LIBRUN_ALGO_ZERO_COPY);
-}
 
 TEST_CASE("slots are taken lowest first, returned, and counted") {
   Registry registry;

@@ -47,6 +47,7 @@ class CudaDevice final : public Device {
       : ordinal_(ordinal),
         baked_(options.baked_pointers),
         early_(options.programmatic_launch && has_programmatic_launch(ordinal)),
+        max_blocks_(options.max_blocks),
         guard_for_construction_(std::make_unique<DeviceGuard>(ordinal)),
         name_(device_name(ordinal)),
         legacy_(legacy),
@@ -76,7 +77,12 @@ class CudaDevice final : public Device {
   }
   std::size_t default_arena_bytes(int /*world*/) const override { return kDefaultArenaBytes; }
   ArenaLayout layout_arena(int world, std::size_t arena_bytes, int ranks_on_device) const override {
-    return make_layout(world, arena_bytes, ranks_on_device);
+    return make_layout(world, arena_bytes, ranks_on_device, max_blocks_);
+  }
+
+  LaunchGrid grid_of(const AllReduceArgs& args) const override {
+    const Spread spread = spread_on(args);
+    return {spread.n_blocks, spread.n_threads};
   }
 
   std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) override {
@@ -284,11 +290,23 @@ class CudaDevice final : public Device {
     check(cudaMemcpyAsync(&state_->peers, &peers_, sizeof(peers_), cudaMemcpyHostToDevice,
                           stream_.get()),
           "cudaMemcpyAsync");
-    if (fresh && peers_.arena[0])
-      check(launch_arm(peers_.arena[0] + control.layout.rings[0],
-                       control.layout.staging[0] - control.layout.rings[0], peers_.armed,
-                       stream_.get()),
-            "arm");
+    if (!fresh || !peers_.arena[0]) return;
+    const std::uint64_t rings_bytes = control.layout.staging[0] - control.layout.rings[0];
+    check(launch_arm(peers_.arena[0] + control.layout.rings[0], rings_bytes, peers_.armed,
+                     on(plain_spread(rings_bytes, 0), stream_.get())),
+          "arm");
+  }
+
+  static Geometry on(const Spread& spread, cudaStream_t stream) {
+    return {spread.n_blocks, spread.n_threads, stream};
+  }
+
+  Spread spread_on(const AllReduceArgs& args) const {
+    const ControlBlock& control = *args.control;
+    const bool has_teams = control.world > 1 && args.body != Body::stage_publish &&
+                           args.body != Body::stage_reduce && args.count > 0;
+    return has_teams ? spread_of(args, static_cast<int>(control.world), control.layout)
+                     : plain_spread(args.count * element_bytes(args.dtype), max_blocks_);
   }
 
   void run(const AllReduceArgs& args, cudaStream_t stream) {
@@ -296,10 +314,13 @@ class CudaDevice final : public Device {
     const int world = static_cast<int>(control.world);
     const std::uint64_t size_bytes = args.count * element_bytes(args.dtype);
     KernelArgs kernel_args{state_, args.send, args.recv, args.count, 0, args.op, args.body, false};
+    const Spread spread = spread_on(args);
+    kernel_args.fair_lines = spread.fair_lines;
+    Shape shape{args.dtype, world, on(spread, stream)};
     if (args.body == Body::stage_publish)
-      return check(launch_stage_publish(kernel_args, size_bytes, stream), "stage_publish");
+      return check(launch_stage_publish(kernel_args, size_bytes, shape.geometry), "stage_publish");
     if (args.body == Body::stage_reduce)
-      return check(launch_stage_reduce(kernel_args, args.dtype, stream), "stage_reduce");
+      return check(launch_stage_reduce(kernel_args, shape), "stage_reduce");
 
     if (world > 1 && (args.check || args.body == Body::zero_copy || args.reject != Reject::none)) {
       Announcement mine = announcement_of(args, control.words->calls);
@@ -308,11 +329,8 @@ class CudaDevice final : public Device {
       kernel_args.announced = true;
     }
     if (args.reject != Reject::none || args.count == 0 || args.body == Body::announce) return;
-    if (world == 1) return check(launch_copy(kernel_args, size_bytes, stream), "copy");
-    const Spread spread = spread_of(kernel_args, args.dtype, world, control.layout);
-    kernel_args.fair_lines = spread.fair_lines;
-    const bool early = early_ && !kernel_args.announced;
-    const Shape shape{args.dtype, world, {spread.n_blocks, spread.n_threads, stream, early}};
+    if (world == 1) return check(launch_copy(kernel_args, size_bytes, shape.geometry), "copy");
+    shape.geometry.early = early_ && !kernel_args.announced;
     const bool can_bake =
         args.dtype == LIBRUN_FLOAT32 && args.op == LIBRUN_SUM && args.body != Body::zero_copy;
     if (baked_ && can_bake)
@@ -332,6 +350,7 @@ class CudaDevice final : public Device {
   int ordinal_;
   bool baked_;
   bool early_;
+  std::uint32_t max_blocks_;
   std::unique_ptr<DeviceGuard> guard_for_construction_;
   std::string name_;
   bool legacy_;

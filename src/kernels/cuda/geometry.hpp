@@ -14,21 +14,29 @@ namespace librun::cuda {
 struct Spread {
   std::uint32_t n_blocks;
   std::uint32_t n_threads;
-  std::uint64_t fair_lines;  ///< KernelArgs::fair_lines
+  std::uint64_t fair_lines = 0;  ///< KernelArgs::fair_lines
 };
+
+/// Of kernels without teams, which only move bytes through this device's own memory.
+inline Spread plain_spread(std::uint64_t size_bytes, std::uint32_t max_blocks) {
+  constexpr std::uint64_t kMaxCopyBlocks = 64;
+  constexpr std::uint64_t kBytesPerBlock = kPlainThreads * kLineBytes;
+  const std::uint64_t most = max_blocks > 0 ? max_blocks : kMaxCopyBlocks;
+  const std::uint64_t wanted = (size_bytes + kBytesPerBlock - 1) / kBytesPerBlock;
+  return {static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, most)), kPlainThreads};
+}
 
 /// Threads of a kernel on armed lines. Each rank more takes registers, and two launches must fit on
 /// the device; what is no sum is not unrolled. @param world 0: known at run time only
 constexpr std::uint32_t max_ring_threads(int world) { return world == 2 ? 512 : 256; }
 
 /// @pre args.count > 0
-inline Spread spread_of(const KernelArgs& args, librun_dtype_t dtype, int world,
-                        const ArenaLayout& layout) {
+inline Spread spread_of(const AllReduceArgs& args, int world, const ArenaLayout& layout) {
   // Measured at 2 and 8 ranks on one H200: 64 to 256 are alike, docs/measurements/h200-kernels.md.
   constexpr std::uint64_t kLinesPerBlock = 128;
   constexpr std::uint64_t kWarp = 32;
   const auto ceil = [](std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; };
-  const std::uint64_t element = element_bytes(dtype);
+  const std::uint64_t element = element_bytes(args.dtype);
   const bool ll = args.body == Body::ll;
   const std::uint64_t line_bytes = !ll ? kLineBytes : element == 8 ? 8 : 12;
   std::uint64_t lines = ceil(args.count * element, line_bytes);

@@ -8,8 +8,7 @@
 namespace librun::cuda {
 namespace {
 
-constexpr std::uint32_t kThreads = 256;
-constexpr std::uint32_t kMaxCopyBlocks = 64;
+constexpr std::uint32_t kThreads = kPlainThreads;
 
 __device__ bool same(const Announcement& a, const Announcement& b) {
   return a.count == b.count && a.dtype == b.dtype && a.op == b.op && a.algo == b.algo;
@@ -159,14 +158,6 @@ __global__ void __launch_bounds__(kThreads)
     reinterpret_cast<uint4*>(at)[i] = words;
 }
 
-std::uint32_t blocks_for(std::uint64_t size_bytes) {
-  constexpr std::uint64_t kBytesPerBlock = std::uint64_t{kThreads} * kVectorBytes;
-  const std::uint64_t wanted = (size_bytes + kBytesPerBlock - 1) / kBytesPerBlock;
-  return static_cast<std::uint32_t>(wanted < 1                ? 1
-                                    : wanted < kMaxCopyBlocks ? wanted
-                                                              : kMaxCopyBlocks);
-}
-
 }  // namespace
 
 cudaError_t launch_announce(DeviceState* state, const Announcement& mine, bool compare,
@@ -174,20 +165,19 @@ cudaError_t launch_announce(DeviceState* state, const Announcement& mine, bool c
   return start(announce, {1, kThreads, stream}, state, mine, compare);
 }
 
-cudaError_t launch_copy(const KernelArgs& args, std::uint64_t size_bytes, cudaStream_t stream) {
-  return start(copy, {blocks_for(size_bytes), kThreads, stream}, args, size_bytes);
+cudaError_t launch_copy(const KernelArgs& args, std::uint64_t size_bytes,
+                        const Geometry& geometry) {
+  return start(copy, geometry, args, size_bytes);
 }
 
 cudaError_t launch_stage_publish(const KernelArgs& args, std::uint64_t size_bytes,
-                                 cudaStream_t stream) {
-  return start(stage_publish, {blocks_for(size_bytes), kThreads, stream}, args, size_bytes);
+                                 const Geometry& geometry) {
+  return start(stage_publish, geometry, args, size_bytes);
 }
 
-cudaError_t launch_stage_reduce(const KernelArgs& args, librun_dtype_t dtype, cudaStream_t stream) {
-  return with_variant(dtype, args.op, 0, [&](auto variant) {
-    using V = decltype(variant);
-    const std::uint64_t size_bytes = args.count * sizeof(typename V::Type);
-    return start(stage_reduce<V>, {blocks_for(size_bytes), kThreads, stream}, args);
+cudaError_t launch_stage_reduce(const KernelArgs& args, const Shape& shape) {
+  return with_variant(shape.dtype, args.op, 0, [&](auto variant) {
+    return start(stage_reduce<decltype(variant)>, shape.geometry, args);
   });
 }
 
@@ -198,8 +188,8 @@ cudaError_t launch_probe(const ProbeItem* items, int n_items, int rank, cudaStre
 }
 
 cudaError_t launch_arm(std::byte* at, std::uint64_t size_bytes, const LineWords& pattern,
-                       cudaStream_t stream) {
-  return start(arm, {blocks_for(size_bytes), kThreads, stream}, at, size_bytes, pattern);
+                       const Geometry& geometry) {
+  return start(arm, geometry, at, size_bytes, pattern);
 }
 
 }  // namespace librun::cuda

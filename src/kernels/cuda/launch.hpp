@@ -24,6 +24,9 @@ struct Shape {
   Geometry geometry;
 };
 
+/// Threads of a block of the kernels without teams.
+inline constexpr std::uint32_t kPlainThreads = 256;
+
 /// A step each thread a line; the data carry their epoch.
 cudaError_t launch_ll(const KernelArgs& args, const Shape& shape);
 /// Armed lines, pushed.
@@ -38,15 +41,15 @@ cudaError_t launch_baked(const BakedArgs& args, const Shape& shape);
 cudaError_t launch_announce(DeviceState* state, const Announcement& mine, bool compare,
                             cudaStream_t stream);
 /// A world of one.
-cudaError_t launch_copy(const KernelArgs& args, std::uint64_t size_bytes, cudaStream_t stream);
+cudaError_t launch_copy(const KernelArgs& args, std::uint64_t size_bytes, const Geometry& geometry);
 /// The halves of stepped.
 cudaError_t launch_stage_publish(const KernelArgs& args, std::uint64_t size_bytes,
-                                 cudaStream_t stream);
-cudaError_t launch_stage_reduce(const KernelArgs& args, librun_dtype_t dtype, cudaStream_t stream);
+                                 const Geometry& geometry);
+cudaError_t launch_stage_reduce(const KernelArgs& args, const Shape& shape);
 /// @param items in device memory
 cudaError_t launch_probe(const ProbeItem* items, int n_items, int rank, cudaStream_t stream);
 /// Fills with one pattern. @param size_bytes a multiple of 16
 cudaError_t launch_arm(std::byte* at, std::uint64_t size_bytes, const LineWords& pattern,
-                       cudaStream_t stream);
+                       const Geometry& geometry);
 
 }  // namespace librun::cuda

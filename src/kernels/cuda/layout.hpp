@@ -36,7 +36,9 @@ inline constexpr std::uint32_t kMaxRingLines = 1024;
 ///
 /// Blocks that wait must all be resident, of all ranks that share a device, with those of the next
 /// launch: B is 128 / ranks there.
-inline ArenaLayout make_layout(int world, std::size_t arena_bytes, int ranks_on_device) {
+/// @param max_blocks the user's bound on B; 0: none
+inline ArenaLayout make_layout(int world, std::size_t arena_bytes, int ranks_on_device,
+                               std::uint32_t max_blocks = 0) {
   constexpr std::size_t kProofBytes = std::size_t{64} << 10;
   constexpr std::size_t kGrain = 512;
   constexpr std::uint32_t kWarp = 32;
@@ -45,6 +47,7 @@ inline ArenaLayout make_layout(int world, std::size_t arena_bytes, int ranks_on_
   ArenaLayout layout{};
   std::size_t blocks =
       std::max<std::size_t>(kMaxBlocks / static_cast<std::size_t>(std::max(ranks_on_device, 1)), 1);
+  if (max_blocks > 0) blocks = std::min<std::size_t>(blocks, max_blocks);
   // A quarter is for lines of ll, a half for the rings.
   const auto lines_at = [&] { return arena_bytes / 4 / (2 * ranks * blocks * kLineBytes); };
   const auto ring_at = [&] {

@@ -54,6 +54,8 @@ class HostDevice final : public Device {
     return make_arena_layout(world, arena_bytes);
   }
 
+  LaunchGrid grid_of(const AllReduceArgs& /*args*/) const override { return {}; }
+
   std::byte* commit(std::byte* address, std::size_t size_bytes, Memory memory) override {
     UniqueFd segment;
     if (memory == Memory::exportable) {
