@@ -131,90 +131,115 @@ double Bench::combine(double us) const {
   return result;
 }
 
-/// How long a call of the slowest way takes, in microseconds; rank 0's word counts.
-double Bench::warm_up(const std::vector<Way>& ways) {
-  double slowest_us = 0;
-  for (const Way& way : ways) {
-    double us = time_batch(way, 1) * way.calls_each;
-    const int more = options_.warmup ? *options_.warmup - 1 : us < kSlowUs ? 9 : 0;
-    // The first replay of a graph on a device brings it there.
-    const int again = std::max(more / way.calls_each, replays() ? 1 : 0);
-    if (again > 0) us = time_batch(way, again) * way.calls_each;
-    slowest_us = std::max(slowest_us, us);
-  }
-  MPI_Bcast(&slowest_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  return std::max(slowest_us, 0.01);
+/// How long one call of this takes, a whole graph where it is one, in microseconds; rank 0's word.
+double Bench::warm_up(const Way& way) {
+  double us = time_batch(way, 1) * way.calls_each;
+  const int more = options_.warmup ? *options_.warmup - 1 : us < kSlowUs ? 9 : 0;
+  // The first replay of a graph on a device brings it there.
+  const int again = std::max(more / way.calls_each, replays() ? 1 : 0);
+  if (again > 0) us = time_batch(way, again) * way.calls_each;
+  MPI_Bcast(&us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return std::max(us, 0.01);
 }
 
-void Bench::time_batches(std::vector<Way>& ways, Result& result) {
-  const int calls_each = ways[0].calls_each;
-  const double call_us = warm_up(ways);
-  int batches = kBatches;
-  int repeats = options_.iterations;
-  if (replays()) {
-    const int least = call_us < kLongReplayUs ? kMinReplays : kBatches;
-    batches = options_.iterations > 0
-                  ? std::max(1, options_.iterations / calls_each)
-                  : std::clamp(static_cast<int>(kBudgetUs / call_us), least, kMaxReplays);
-    repeats = 1;
-    result.iterations = batches * calls_each;
-  } else {
-    if (repeats == 0)
-      repeats = std::clamp(static_cast<int>(kBudgetUs / kBatches / call_us), 1, kMaxIterations);
-    result.iterations = repeats;
+/// Warms up, and gives each way as many repeats as its share of the time allows.
+/// @return how many batches
+int Bench::batches_of(std::vector<Way*>& ways) {
+  double slowest_us = 0;
+  for (Way* way : ways) {
+    const double us = warm_up(*way);
+    slowest_us = std::max(slowest_us, us);
+    way->repeats = 1;
+    if (replays()) continue;
+    way->repeats = options_.iterations;
+    if (way->repeats == 0)
+      way->repeats = std::clamp(static_cast<int>(kBudgetUs / kBatches / us), 1, kMaxIterations);
+    if (options_.graph_calls > 0 && way->calls_each > 1)
+      way->repeats = way->repeats / way->calls_each + 1;
   }
+  if (!replays()) return kBatches;
+  if (options_.iterations > 0) return std::max(1, options_.iterations / ways[0]->calls_each);
+  const int least = slowest_us < kLongReplayUs ? kMinReplays : kBatches;
+  return std::clamp(static_cast<int>(kBudgetUs / slowest_us), least, kMaxReplays);
+}
+
+void Bench::time_batches(std::vector<Way*>& ways) {
+  const int batches = batches_of(ways);
   for (int batch = 0; batch < batches; ++batch) {
     // There and back on a device, where the order of neighbours shows.
     const bool back = device_.is_asynchronous() && batch % 2 == 1;
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Way& way = ways[back ? ways.size() - 1 - i : i];
-      const bool in_rows = !replays() && options_.graph_calls > 0 && way.calls_each > 1;
-      way.batches_us.push_back(time_batch(way, in_rows ? repeats / way.calls_each + 1 : repeats));
+      Way& way = *ways[back ? ways.size() - 1 - i : i];
+      way.batches_us.push_back(time_batch(way, way.repeats));
     }
   }
 }
 
-Result Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op,
-                      std::size_t algo_index) {
-  const std::size_t element = librun_dtype_bytes(dtype);
-  librun::Communicator& comm = comms_[algo_index];
-  const Work work{device_,
-                  stream_.get(),
-                  buffers_.send(element),
-                  buffers_.recv(element),
-                  size_bytes / element,
-                  size_bytes,
-                  dtype,
-                  op,
-                  options_.algos[algo_index]};
-  Result result;
-  result.size_bytes = size_bytes;
-  result.count = work.count;
-  result.dtype = dtype;
-  result.op = op;
-  result.algo = options_.algos[algo_index];
+/// One algorithm at one size, with its baselines.
+struct Bench::Row {
+  Work work;
+  librun::Communicator& comm;
+  Result result{};
+  std::vector<Way> ways{};  ///< out of place, in place, then the baselines that take the call
 
-  check(work, comm, options_.seed, result);
-  // Times are taken on zeros: in place, anything else would overflow soon.
-  device_.fill(work.send, std::byte{0}, size_bytes);
-  device_.fill(work.recv, std::byte{0}, size_bytes);
-
-  std::vector<Way> ways{librun_way(options_, work, comm, false),
-                        librun_way(options_, work, comm, true)};
-  for (const BaselineColumn& column : baselines_.columns)
-    if (column.library && column.library->takes(work)) ways.push_back(column.library->way(work));
-  time_batches(ways, result);
-  summarize(ways[0].batches_us, result.out_of_place);
-  summarize(ways[1].batches_us, result.in_place);
-  std::size_t next = 2;
-  for (const BaselineColumn& column : baselines_.columns) {
-    result.baselines.push_back({column.name, std::nullopt});
-    if (column.library && column.library->takes(work))
-      summarize(ways[next++].batches_us, result.baselines.back().timing.emplace());
+  void summarize_all() {
+    summarize(ways[0].batches_us, result.out_of_place);
+    summarize(ways[1].batches_us, result.in_place);
+    std::size_t next = 2;
+    for (BaselineResult& baseline : result.baselines)
+      if (baseline.timing) summarize(ways[next++].batches_us, *baseline.timing);
   }
-  // The timed calls have moved every counter of the protocol on.
-  check(work, comm, ~options_.seed, result);
-  return result;
+};
+
+Bench::Row Bench::make_row(const Work& work, librun::Communicator& comm) {
+  Row row{work, comm};
+  row.result.size_bytes = work.size_bytes;
+  row.result.count = work.count;
+  row.result.dtype = work.dtype;
+  row.result.op = work.op;
+  row.result.algo = work.algo;
+  row.result.plan = comm.plan(work.count, work.dtype, work.op);
+  check(work, comm, options_.seed, row.result);
+  return row;
+}
+
+std::vector<Result> Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op) {
+  const std::size_t element = librun_dtype_bytes(dtype);
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < comms_.size(); ++i)
+    rows.push_back(
+        make_row(Work{device_, stream_.get(), buffers_.send(element), buffers_.recv(element),
+                      size_bytes / element, size_bytes, dtype, op, options_.algos[i]},
+                 comms_[i]));
+  // Times are taken on zeros: in place, anything else would overflow soon.
+  device_.fill(rows[0].work.send, std::byte{0}, size_bytes);
+  device_.fill(rows[0].work.recv, std::byte{0}, size_bytes);
+
+  std::vector<Way*> ways;
+  for (Row& row : rows) {
+    for (const bool in_place : {false, true})
+      row.ways.push_back(librun_way(options_, row.work, row.comm, in_place));
+    for (const BaselineColumn& column : baselines_.columns) {
+      row.result.baselines.push_back({column.name, std::nullopt});
+      if (!column.library || !column.library->takes(row.work)) continue;
+      row.ways.push_back(column.library->way(row.work));
+      row.result.baselines.back().timing.emplace();
+    }
+    for (Way& way : row.ways) ways.push_back(&way);
+  }
+  time_batches(ways);
+
+  std::vector<Result> results;
+  for (Row& row : rows) {
+    row.summarize_all();
+    const Way& first = row.ways[0];
+    row.result.iterations =
+        replays() ? static_cast<int>(first.batches_us.size()) * first.calls_each : first.repeats;
+    // The timed calls have moved every counter of the protocol on.
+    check(row.work, row.comm, ~options_.seed, row.result);
+    results.push_back(std::move(row.result));
+  }
+  return results;
 }
 
 }  // namespace car::bench

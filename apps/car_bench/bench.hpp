@@ -29,18 +29,20 @@ class Bench {
         buffers_(buffers),
         baselines_(baselines) {}
 
-  /// @param algo_index which of the options' algorithms, and its communicator
-  Result measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op,
-                 std::size_t algo_index);
+  /// All algorithms of the options and all baselines, in turns. @return in the options' order
+  std::vector<Result> measure(std::uint64_t size_bytes, librun_dtype_t dtype, librun_op_t op);
 
  private:
+  struct Row;
+  Row make_row(const Work& work, librun::Communicator& comm);
   void check(const Work& work, librun::Communicator& comm, std::uint64_t seed, Result& result);
   std::uint64_t wrong_elements(const Work& work, librun::Communicator& comm, bool in_place,
                                std::uint64_t seed);
   void tell_wrong(const Work& work, const std::byte* got, std::size_t index, std::uint64_t seed);
   double time_batch(const Way& way, int iterations);
-  double warm_up(const std::vector<Way>& ways);
-  void time_batches(std::vector<Way>& ways, Result& result);
+  double warm_up(const Way& way);
+  int batches_of(std::vector<Way*>& ways);
+  void time_batches(std::vector<Way*>& ways);
   double combine(double us) const;
   bool replays() const { return options_.graph_calls > 0 && device_.is_asynchronous(); }
 

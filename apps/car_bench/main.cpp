@@ -14,6 +14,7 @@
 #include "car_bench/report.hpp"
 #include "car_bench/suspend_timing.hpp"
 #include "car_bench/table.hpp"
+#include "car_bench/tune.hpp"
 #include "car_bench/watchdog.hpp"
 #include "common/device_choice.hpp"
 #include "common/exit_codes.hpp"
@@ -69,16 +70,17 @@ std::vector<librun::Communicator> make_communicators(const Options& options,
 /// Runs every combination and hands each result to `show`.
 template <class Show>
 void sweep(const Options& o, Bench& bench, Watchdog& watchdog, Show show) {
+  std::string algos;
+  for (const librun_algo_t algo : o.algos)
+    algos += (algos.empty() ? "" : ", ") + std::string(librun_algo_name(algo));
   for (int cycle = 0; o.cycles == 0 || cycle < o.cycles; ++cycle)
     for (const librun_dtype_t dtype : o.dtypes)
       for (const librun_op_t op : o.ops)
         for (const std::uint64_t size : sizes_of(o)) {
           if (size % librun_dtype_bytes(dtype) != 0) continue;
-          for (std::size_t algo = 0; algo < o.algos.size(); ++algo) {
-            watchdog.doing(fmt::format("{} bytes, {}, {}, {}", size, librun_dtype_name(dtype),
-                                       librun_op_name(op), librun_algo_name(o.algos[algo])));
-            show(bench.measure(size, dtype, op, algo));
-          }
+          watchdog.doing(fmt::format("{} bytes, {}, {}, {}", size, librun_dtype_name(dtype),
+                                     librun_op_name(op), algos));
+          for (const Result& result : bench.measure(size, dtype, op)) show(result);
         }
 }
 
@@ -139,6 +141,11 @@ int run(const Options& o, const MpiSession& session, const ChosenDevice& chosen,
     if (session.world() == 1)
       fmt::print("# 1 rank: nothing to reduce; try mpirun -np 8 car_bench\n");
   }
+  if (tell && !o.tune_file.empty() && total_wrong(record.results) == 0) {
+    const std::vector<TunedTable> tables = tune(o, record);
+    write_json(o.tune_file, with_tables(read_tuning(o.tune_file), tables));
+    if (table) fmt::print("{}", tuning_text(o, tables));
+  }
   if (tell && !o.json_file.empty()) write_json(o.json_file, json_text(o, record));
   if (tell && !o.csv_file.empty()) write_json(o.csv_file, csv_text(record));
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
@@ -186,7 +193,8 @@ int start(const MpiSession& session, int argc, char** argv) {
   int writable = kExitOk;
   if (session.is_rank0()) {
     try {
-      for (const std::string& path : {o.json_file, o.csv_file})
+      if (!o.tune_file.empty()) static_cast<void>(read_tuning(o.tune_file));
+      for (const std::string& path : {o.json_file, o.csv_file, o.tune_file})
         if (!path.empty()) check_writable(path);
     } catch (const std::runtime_error& error) {
       writable = complain(session, error.what(), kExitEnvironment);

@@ -24,7 +24,9 @@ constexpr const char* kPurpose =
     "Examples (with more ranks than cores: mpirun --oversubscribe):\n"
     "  mpirun -np 8 car_bench\n"
     "  mpirun -np 2 car_bench -b 8 -e 64M --baseline mpi -J out.json\n"
-    "  mpirun -np 8 car_bench --suspend-every 1";
+    "  mpirun -np 8 car_bench --suspend-every 1\n"
+    "  mpirun -np 8 car_bench --tune=tuning.json -e 64M -G 20\n"
+    "  mpirun -np 8 -x LIBRUN_TUNING=tuning.json car_bench --stats";
 
 constexpr const char* kFooter =
     "Sizes take K, M and G (binary). Letters mean what they mean in nccl-tests.\n"
@@ -102,6 +104,11 @@ void add_work(CLI::App& app, Options& o) {
       ->group(work);
   add(app, work, "--suspend-every", "N", "suspend and resume after every N sizes [0: never]",
       int_into(o.suspend_every, 0, 1 << 20));
+  app.add_option("--tune", o.tune_file,
+                 "find the fastest algorithm by size, from 8 bytes,\nand write it to FILE for "
+                 "LIBRUN_TUNING, beside the\ntables there; with '=', since mpirun has a --tune")
+      ->type_name("FILE")
+      ->group(work);
   add(app, work, "--seed", "N", "seed of the data [1]",
       [&o](const std::string& text) { o.seed = parse_size(text); });
   const char* const device = "Device";
@@ -158,7 +165,10 @@ void add_output(CLI::App& app, Options& o) {
       "host\nwith nobody waiting; with --device cuda: nccl,\nand baked, librun without its table "
       "of pointers",
       [&o](const std::string& text) { set_baselines(o, text); });
-  app.add_flag("--stats", o.stats, "columns with p5 and p95 of the batches")->group(output);
+  app.add_flag("--stats", o.stats,
+               "columns with p5 and p95 of the batches, and what a\ncall takes: algorithm, blocks "
+               "of the GPU")
+      ->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
   app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE, or to standard output [-]")
       ->type_name("FILE")
@@ -200,6 +210,15 @@ void settle_registration(Options& o) {
     o.algos.erase(zero_copy);
   else
     throw CLI::ValidationError("--algo zero_copy needs registered buffers: leave -R 0 out");
+}
+
+/// A table is made of all algorithms that are ever chosen.
+void settle_tuning(Options& o, bool min_given, bool algo_given) {
+  if (o.tune_file.empty()) return;
+  if (algo_given) throw CLI::ValidationError("--tune runs all algorithms: leave --algo out");
+  if (o.tune_file == "-") throw CLI::ValidationError("--tune needs a file");
+  o.algos = {LIBRUN_ALGO_LL, LIBRUN_ALGO_ONE_SHOT, LIBRUN_ALGO_TWO_SHOT, LIBRUN_ALGO_ZERO_COPY};
+  if (!min_given) o.min_bytes = 8;
 }
 
 bool asks_for_cuda(const Options& o) {
@@ -268,6 +287,7 @@ Parsed parse_options(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.count("--json") > 0 && o.json_file.empty()) o.json_file = "-";
     if (app.count("--csv") > 0 && o.csv_file.empty()) o.csv_file = "-";
+    settle_tuning(o, app.count("-b") > 0, app.count("--algo") > 0);
     settle_registration(o);
     validate(o, app.count("-f") > 0, app.count("-i") > 0);
     if (app.count("--help-env") == 0) return parsed;

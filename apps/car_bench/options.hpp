@@ -46,6 +46,7 @@ struct Options {
   std::chrono::seconds timeout{300};
   std::string json_file;
   std::string csv_file;
+  std::string tune_file;
   bool json_lines = false;
   bool stats = false;
   bool timestamps = false;

@@ -70,6 +70,10 @@ json result_json(const Result& r, int world) {
            {"redop", librun_op_name(r.op)},
            {"root", -1},
            {"algo", librun_algo_name(r.algo)},
+           {"plan",
+            {{"algo", librun_algo_name(r.plan.algo)},
+             {"blocks", r.plan.blocks},
+             {"threads", r.plan.threads}}},
            {"iterations", r.iterations},
            {"out_of_place", timing_json(r.out_of_place, r.size_bytes, world)},
            {"in_place", timing_json(r.in_place, r.size_bytes, world)}};

@@ -43,7 +43,8 @@ struct Result {
   std::uint64_t count = 0;
   librun_dtype_t dtype{};
   librun_op_t op{};
-  librun_algo_t algo{};
+  librun_algo_t algo{};  ///< what was asked for
+  librun_plan_t plan{};  ///< what that came to
   Timing out_of_place;
   Timing in_place;
   std::vector<BaselineResult> baselines;

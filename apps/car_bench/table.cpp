@@ -72,9 +72,9 @@ std::string header_text(const Options& o, const RunRecord& record) {
   std::string baselines;
   for (const std::string& title : record.baseline_titles)
     baselines += fmt::format(" {:>9} {:>6}", title, "ratio");
-  const std::string more =
-      fmt::format("{}{}{}{}", o.algos.size() > 1 ? "      algo" : "", baselines,
-                  o.stats ? "    p5(us)   p95(us)" : "", o.timestamps ? "      time" : "");
+  const std::string more = fmt::format(
+      "{}{}{}{}", o.algos.size() > 1 ? "      algo" : "", baselines,
+      o.stats ? "    p5(us)   p95(us)     takes blocks" : "", o.timestamps ? "      time" : "");
   text += fmt::format(
       "#\n#{:>57}{:>32}{:>33}\n"
       "#{:>11} {:>13} {:>9} {:>7} {:>7}  {:>9} {:>7} {:>7} {:>6}  {:>9} {:>7} {:>7} {:>6}{}\n"
@@ -99,7 +99,9 @@ std::string row_text(const Options& o, const Result& r, int world) {
                                 r.out_of_place.median_us / std::max(timing->median_us, 1e-9))
                   : fmt::format(" {:>9} {:>6}", "N/A", "N/A");
   if (o.stats)
-    row += fmt::format(" {:>9} {:>9}", number(r.out_of_place.p5_us), number(r.out_of_place.p95_us));
+    row += fmt::format(" {:>9} {:>9} {:>9} {:>6}", number(r.out_of_place.p5_us),
+                       number(r.out_of_place.p95_us), librun_algo_name(r.plan.algo),
+                       r.plan.blocks > 0 ? std::to_string(r.plan.blocks) : "-");
   if (o.timestamps) row += fmt::format("  {:%H:%M:%S}", fmt::localtime(std::time(nullptr)));
   const bool red = o.color && r.out_of_place.wrong + r.in_place.wrong > 0;
   return red ? "\033[31m" + row + "\033[0m\n" : row + "\n";

@@ -31,6 +31,7 @@ struct Way {
   std::span<std::byte> input{};          ///< written anew before each call; empty: left as it is
   std::function<void()> finish = [] {};  ///< waits for all calls so far
   int calls_each = 1;
+  int repeats = 1;  ///< of call in a batch
   std::vector<double> batches_us{};
 };
 

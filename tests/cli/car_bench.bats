@@ -16,7 +16,7 @@ fast=(-n 2 -w 1)
   says "Exit codes"
   for flag in --minbytes --maxbytes --stepfactor --stepbytes --iters --warmup_iters --datatype \
     --op --algo --graph --check --average --output_file --csv --timeout --baseline \
-    --suspend-every --min-busbw --info --help-env --version --device --seed --quiet --progress; do
+    --suspend-every --tune --min-busbw --info --help-env --version --device --seed --quiet --progress; do
     says "$flag"
   done
   [ "$(awk '{ if (length($0) > 80) n++ } END { print n+0 }' <<<"$output")" -eq 0 ]
@@ -85,6 +85,8 @@ fast=(-n 2 -w 1)
   LIBRUN_DEVICE=cuda refused car_bench host --baseline floor
   refused car_bench fast --min-busbw fast
   refused car_bench 0 -T 0
+  refused car_bench "--tune runs all" --algo ll --tune=t.json
+  refused car_bench "--tune needs a file" --tune=-
   refused car_bench sometimes --progress sometimes
   refused car_bench yaml --format yaml
   refused car_bench 2 -R 2
@@ -130,6 +132,34 @@ fast=(-n 2 -w 1)
   [ "$(json out.json 'd["results"][0]["baseline"]["floor"]["time"] > 0')" = True ]
   [ "$(json out.json 'all(r["out_of_place"]["nwrong"] == 0 for r in d["results"])')" = True ]
   [ "$(json out.json '"average_bus_bandwidth" in d')" = True ]
+}
+
+@test "car_bench: --tune writes tables beside others, LIBRUN_TUNING takes them, --stats tells" {
+  run -0 mpi 2 car_bench -e 4K "${fast[@]}" --tune=tuning.json
+  says "The fastest by size in bytes, 2 ranks, now in tuning.json"
+  says "plain buffers: "
+  says "registered buffers: "
+  run -0 mpi 4 car_bench -e 1K "${fast[@]}" --tune=tuning.json -d all
+  valid_json tuning.json
+  [ "$(json tuning.json 'sum(t["world"] == 2 for t in d["tables"])')" -eq 2 ]
+  [ "$(json tuning.json 'sum(t["world"] == 4 for t in d["tables"])')" -eq 8 ]
+  run -0 env LIBRUN_TUNING=tuning.json "$BIN/car_bench" -b 8 -e 8
+  cat >forced.json <<<'{"schema": "librun.tuning/1", "tables": [{"device": "host", "steps":
+    [{"up_to_bytes": 1024, "algo": "two_shot"}, {"algo": "ll"}]}]}'
+  LIBRUN_TUNING=forced.json run -0 mpi 2 car_bench -b 1K -e 2K "${fast[@]}" --stats -J out.json
+  says two_shot
+  [ "$(json out.json '[r["plan"]["algo"] for r in d["results"]]')" = "['two_shot', 'll']" ]
+}
+
+@test "car_bench: --tune loses nothing of a file that it cannot use" {
+  echo "dear diary" >diary
+  run -3 mpi 2 car_bench -e 1K "${fast[@]}" --tune=diary
+  says "diary holds something else"
+  [ "$(cat diary)" = "dear diary" ]
+  run -3 mpi 2 car_bench -e 1K "${fast[@]}" --tune=/nowhere/tuning.json
+  says /nowhere/tuning.json
+  LIBRUN_TUNING=diary run -3 mpi 2 car_bench -b 1K -e 1K "${fast[@]}"
+  says "LIBRUN_TUNING: diary: is no JSON"
 }
 
 @test "car_bench: JSON to standard output has nothing else in it, and no secrets" {
