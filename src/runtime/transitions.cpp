@@ -70,7 +70,9 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already, const 
 
 /// Active to suspended. When a phase is over, it is over on all ranks.
 void Communicator::take_down(Phases& phases) {
-  phases.run("drain", [&](Ballot&) {
+  // Who has drained may close: the launches of peers use their own mappings, and what a peer has
+  // mapped lives until it has closed that too. So one agreement does for both.
+  phases.run("close", [&](Ballot&) {
     // Calls that were made before the suspend run to their end; only then the gate closes. A graph
     // that another thread launched in between has passed it, or is caught by it.
     drain_or_throw(phases.work_deadline());
@@ -80,8 +82,6 @@ void Communicator::take_down(Phases& phases) {
     // Peers close their links after the last phase: by then nobody may take that for a death.
     monitor_.stop();
     throw_if_failed();
-  });
-  phases.run("close", [&](Ballot&) {
     const int error = peers_.close_all();
     decoys_.clear();
     if (!peers_.entries().empty())
@@ -89,6 +89,7 @@ void Communicator::take_down(Phases& phases) {
                   fmt::format("{}: {} mappings of peers cannot be closed ({}, {}).", who(),
                               peers_.entries().size(), std::strerror(error), error));
   });
+  // Not before: memory that travels as a handle must not be freed while a peer has it open.
   phases.run("release", [&](Ballot&) {
     if (const int error = arena_->release())
       throw Error(LIBRUN_SYSTEM, rank(),

@@ -10,7 +10,7 @@ namespace librun_test {
 /// One row. Its text is what LIBRUN_FAULT takes, but for what the tests do themselves: `pause`
 /// stops a rank and continues it, `exit` and `abort` end it, `idle` and the like are no phases.
 struct FaultCase {
-  std::string point;  ///< suspend_before_drain, ipc_open, idle
+  std::string point;  ///< suspend_before_close, ipc_open, idle
   unsigned nth = 1;
   int rank = 0;
   std::string action;  ///< fail, delay=ms, corrupt, pause, die, exit, abort, stop

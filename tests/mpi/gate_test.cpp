@@ -69,8 +69,8 @@ struct Meeting {
   }
 };
 
-constexpr const char* kFaults[] = {"suspend_before_precheck", "suspend_before_drain",
-                                   "suspend_before_close", "suspend_after_release"};
+constexpr const char* kFaults[] = {"suspend_before_precheck", "suspend_before_close",
+                                   "suspend_before_release", "suspend_after_release"};
 
 }  // namespace
 

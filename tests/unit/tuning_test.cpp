@@ -61,7 +61,8 @@ TEST_CASE("on the host one line goes as ll, and large calls without copies where
   const Selector two(nullptr, host_of(2));
   CHECK(two.select(kLineDataBytes, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_LL);
   CHECK(two.select(kLineDataBytes + 4, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_ONE_SHOT);
-  CHECK(two.select(1 << 30, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(two.select(512 << 10, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(two.select(1 << 20, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_TWO_SHOT);
   CHECK(two.select(1 << 20, LIBRUN_FLOAT32, true) == LIBRUN_ALGO_ZERO_COPY);
   const Selector eight(nullptr, host_of(8));
   CHECK(eight.select(8, LIBRUN_FLOAT64, true) == LIBRUN_ALGO_LL);
