@@ -28,6 +28,8 @@ MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and python3. Groups, in this orde
              and of ranks that wait by car_checkpoint; on 2 GPUs or more also onto another GPU
   sanitizer  compute-sanitizer (memcheck, racecheck) on kernels that do not wait, 1 and 2 ranks
   soak       only when asked for: car_stress, 10,000 cycles with fake checkpoints, at 4 ranks
+  measure    only when asked for: car_info --calibrate at 2 ranks, car_bench --tune at 2, 4 and 8, with
+             graphs, into FOLDER/calibration.json and FOLDER/tuning.json
 
 Where ranks outnumber GPUs they share them through a private MPS, which ends with the script. What
 does not fit into the budget (540 seconds) is skipped; a second run on the same FOLDER builds only
@@ -154,6 +156,17 @@ bench() {
     -b 1K -e 16M -f 4 -J "$folder/car_bench.json"
 }
 
+calibrate() {
+  shared 2 launch 2 "$folder/apps/car_info/car_info" --calibrate --device "$device" \
+    --json "$folder/calibration.json"
+}
+
+# tune NP
+tune() {
+  shared "$1" launch "$1" "$folder/apps/car_bench/car_bench" --device "$device" --graph 20 -e 64M \
+    --tune="$folder/tuning.json" -J "$folder/tune.np$1.json"
+}
+
 # real_checkpoints NP [OPTION...]
 real_checkpoints() {
   local np=$1
@@ -178,7 +191,7 @@ sanitize() {
 step build build 30 "$budget_s" build || groups=
 if wanted unit; then run_tests unit 1 unit; fi
 export LIBRUN_DEVICE=$device
-if wanted mpi || wanted stress || wanted bench || wanted faults || wanted soak; then
+if wanted mpi || wanted stress || wanted bench || wanted faults || wanted soak || wanted measure; then
   if [ "$gpus" -gt 0 ] && ! start_mps; then
     record mpi mps skipped 0 'MPS does not start: ranks that share a GPU are time-sliced'
   fi
@@ -196,6 +209,10 @@ if wanted faults; then
   for np in 2 4 8; do
     step faults "fault_table.np$np" 30 $((${FAULT_SECONDS:-25} + 120)) run_test "$np" "fault_table.np$np"
   done
+fi
+if wanted measure; then
+  step measure calibrate.np2 15 60 calibrate
+  for np in 2 4 8; do step measure "tune.np$np" 30 180 tune "$np"; done
 fi
 if wanted soak; then step soak car_stress.np4 60 "$budget_s" stress 4 10000; fi
 stop_mps "$folder/logs"
