@@ -39,8 +39,8 @@ class Bench {
   std::uint64_t wrong_elements(const Work& work, librun::Communicator& comm, bool in_place,
                                std::uint64_t seed);
   void tell_wrong(const Work& work, const std::byte* got, std::size_t index, std::uint64_t seed);
-  double time_batch(const Way& way, int iterations);
-  double warm_up(const Way& way);
+  double time_batch(Way& way, int iterations);
+  double warm_up(Way& way);
   int batches_of(std::vector<Way*>& ways);
   void time_batches(std::vector<Way*>& ways);
   double combine(double us) const;

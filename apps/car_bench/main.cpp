@@ -15,7 +15,6 @@
 #include "car_bench/suspend_timing.hpp"
 #include "car_bench/table.hpp"
 #include "car_bench/tune.hpp"
-#include "car_bench/watchdog.hpp"
 #include "common/device_choice.hpp"
 #include "common/exit_codes.hpp"
 #include "common/hosts.hpp"
@@ -23,6 +22,7 @@
 #include "common/json_file.hpp"
 #include "common/mpi_session.hpp"
 #include "common/parse.hpp"
+#include "common/watchdog.hpp"
 
 namespace car::bench {
 namespace {
@@ -89,12 +89,31 @@ std::vector<std::string> notes_of(const Baselines& baselines,
   std::vector<std::string> notes = baselines.notes;
   if (any_gpu_is_shared(places))
     notes.push_back("ranks share a GPU: they compete for it, and these are no bandwidths of links");
+  if (const char* tuning = std::getenv("LIBRUN_TUNING"); tuning && *tuning)
+    notes.push_back(std::string("LIBRUN_TUNING is ") + tuning +
+                    "; --stats marks with * what its tables choose");
   return notes;
+}
+
+/// Collective. @param table whether people read
+void finish_tuning(const Options& o, const RunRecord& record, const ChosenDevice& chosen,
+                   bool table) {
+  librun::Communicator usual(MPI_COMM_WORLD, chosen.config());
+  const Tuned tuned = tune(o, record, [&](const Result& result) {
+    return usual.plan(result.count, result.dtype, result.op).algo;
+  });
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0 && !tuned.tables.empty()) {
+    add_tables(o.tune_file, tuned.tables);
+    if (table) fmt::print("{}", tuning_text(o, tuned));
+  }
+  usual.close();
 }
 
 int run(const Options& o, const MpiSession& session, const ChosenDevice& chosen,
         std::vector<RankPlace> places) {
-  Watchdog watchdog(o.timeout, session.rank());
+  Watchdog watchdog("car_bench", o.timeout, session.rank());
   RunRecord record;
   record.start_time = now_text();
   record.places = std::move(places);
@@ -141,13 +160,10 @@ int run(const Options& o, const MpiSession& session, const ChosenDevice& chosen,
     if (session.world() == 1)
       fmt::print("# 1 rank: nothing to reduce; try mpirun -np 8 car_bench\n");
   }
-  if (tell && !o.tune_file.empty() && total_wrong(record.results) == 0) {
-    const std::vector<TunedTable> tables = tune(o, record);
-    write_json(o.tune_file, with_tables(read_tuning(o.tune_file), tables));
-    if (table) fmt::print("{}", tuning_text(o, tables));
-  }
   if (tell && !o.json_file.empty()) write_json(o.json_file, json_text(o, record));
   if (tell && !o.csv_file.empty()) write_json(o.csv_file, csv_text(record));
+  if (!o.tune_file.empty() && total_wrong(record.results) == 0)
+    finish_tuning(o, record, chosen, table);
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
     throw std::runtime_error("cannot write standard output");
   if (total_wrong(record.results) > 0) return kExitFailure;
@@ -184,6 +200,8 @@ int start(const MpiSession& session, int argc, char** argv) {
       write_json(o.json_file, collect_info().dump(2) + "\n");
     return kExitOk;
   }
+  // What is measured now must not depend on what was measured before.
+  if (!o.tune_file.empty()) unsetenv("LIBRUN_TUNING");
   // Of NCCL's ways, the one that goes through switches is no peer-to-peer; read when it starts.
   if (o.baseline_nccl) setenv("NCCL_NVLS_ENABLE", "0", 0);
   const ChosenDevice device = choose_device(o.device, MPI_COMM_WORLD);

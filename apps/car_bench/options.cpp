@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
@@ -105,9 +106,9 @@ void add_work(CLI::App& app, Options& o) {
   add(app, work, "--suspend-every", "N", "suspend and resume after every N sizes [0: never]",
       int_into(o.suspend_every, 0, 1 << 20));
   app.add_option("--tune", o.tune_file,
-                 "find the fastest algorithm by size, from 8 bytes,\nand write it to FILE for "
-                 "LIBRUN_TUNING, beside the\ntables there; with '=', since mpirun has a --tune")
-      ->type_name("FILE")
+                 "find the fastest algorithm by size, from 8 bytes to\n-e, and add it to FILE for "
+                 "LIBRUN_TUNING; on an idle\nmachine. Write --tune=FILE: mpirun has a --tune")
+      ->type_name("=FILE")
       ->group(work);
   add(app, work, "--seed", "N", "seed of the data [1]",
       [&o](const std::string& text) { o.seed = parse_size(text); });
@@ -213,10 +214,18 @@ void settle_registration(Options& o) {
 }
 
 /// A table is made of all algorithms that are ever chosen.
-void settle_tuning(Options& o, bool min_given, bool algo_given) {
+void settle_tuning(Options& o, bool min_given, bool algo_given, bool cycles_given) {
   if (o.tune_file.empty()) return;
-  if (algo_given) throw CLI::ValidationError("--tune runs all algorithms: leave --algo out");
-  if (o.tune_file == "-") throw CLI::ValidationError("--tune needs a file");
+  const auto reject = [](const std::string& text) { throw CLI::ValidationError(text); };
+  if (algo_given) reject("--tune runs all algorithms: leave --algo out");
+  if (o.tune_file[0] == '-') reject("--tune needs a file: --tune=FILE");
+  if (cycles_given && o.cycles == 0) reject("--tune ends after the last cycle, and -N 0 has none");
+  const auto path = std::filesystem::weakly_canonical(o.tune_file);
+  for (const std::string& other : {o.json_file, o.csv_file})
+    if (!other.empty() && other != "-" && std::filesystem::weakly_canonical(other) == path)
+      reject("--tune needs a file of its own, not " + other);
+  constexpr int kCycles = 3;
+  if (!cycles_given) o.cycles = kCycles;
   o.algos = {LIBRUN_ALGO_LL, LIBRUN_ALGO_ONE_SHOT, LIBRUN_ALGO_TWO_SHOT, LIBRUN_ALGO_ZERO_COPY};
   if (!min_given) o.min_bytes = 8;
 }
@@ -284,10 +293,15 @@ Parsed parse_options(int argc, char** argv) {
 
   std::ostringstream out;
   try {
+    if (std::any_of(argv, argv + argc,
+                    [](const char* word) { return std::string(word) == "--tune"; }))
+      throw CLI::ValidationError(
+          "write --tune=FILE, with '=': mpirun takes \"--tune FILE\" for an option of its own, and "
+          "complains of the file");
     app.parse(argc, argv);
     if (app.count("--json") > 0 && o.json_file.empty()) o.json_file = "-";
     if (app.count("--csv") > 0 && o.csv_file.empty()) o.csv_file = "-";
-    settle_tuning(o, app.count("-b") > 0, app.count("--algo") > 0);
+    settle_tuning(o, app.count("-b") > 0, app.count("--algo") > 0, app.count("-N") > 0);
     settle_registration(o);
     validate(o, app.count("-f") > 0, app.count("-i") > 0);
     if (app.count("--help-env") == 0) return parsed;

@@ -73,7 +73,8 @@ json result_json(const Result& r, int world) {
            {"plan",
             {{"algo", librun_algo_name(r.plan.algo)},
              {"blocks", r.plan.blocks},
-             {"threads", r.plan.threads}}},
+             {"threads", r.plan.threads},
+             {"tuned", r.plan.tuned != 0}}},
            {"iterations", r.iterations},
            {"out_of_place", timing_json(r.out_of_place, r.size_bytes, world)},
            {"in_place", timing_json(r.in_place, r.size_bytes, world)}};

@@ -100,7 +100,8 @@ std::string row_text(const Options& o, const Result& r, int world) {
                   : fmt::format(" {:>9} {:>6}", "N/A", "N/A");
   if (o.stats)
     row += fmt::format(" {:>9} {:>9} {:>9} {:>6}", number(r.out_of_place.p5_us),
-                       number(r.out_of_place.p95_us), librun_algo_name(r.plan.algo),
+                       number(r.out_of_place.p95_us),
+                       std::string(librun_algo_name(r.plan.algo)) + (r.plan.tuned ? "*" : ""),
                        r.plan.blocks > 0 ? std::to_string(r.plan.blocks) : "-");
   if (o.timestamps) row += fmt::format("  {:%H:%M:%S}", fmt::localtime(std::time(nullptr)));
   const bool red = o.color && r.out_of_place.wrong + r.in_place.wrong > 0;

@@ -40,10 +40,9 @@ Fit fit_steps(const std::vector<MeasuredSize>& sizes, double slack) {
     for (std::size_t i = begin; i < begin + longest; ++i)
       fit.worst_ratio = std::max(fit.worst_ratio, sizes[i].us.at(chosen) / fastest_us(sizes[i]));
     begin += longest;
-    FittedStep step{std::nullopt, chosen};
-    if (begin < sizes.size())
-      step.up_to_bytes = (sizes[begin - 1].size_bytes + sizes[begin].size_bytes) / 2;
-    fit.steps.push_back(step);
+    const std::uint64_t last = sizes[begin - 1].size_bytes;
+    fit.steps.push_back(
+        {begin < sizes.size() ? (last + sizes[begin].size_bytes) / 2 : last, chosen});
   }
   return fit;
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "librun/types.h"
@@ -18,7 +17,7 @@ struct MeasuredSize {
 };
 
 struct FittedStep {
-  std::optional<std::uint64_t> up_to_bytes;  ///< nothing: the last
+  std::uint64_t up_to_bytes = 0;
   librun_algo_t algo{};
 };
 
@@ -28,7 +27,7 @@ struct Fit {
 };
 
 /// As few steps as there can be, so that none of the sizes is slower than its fastest algorithm by
-/// more than `slack` (0.02: 2 %). A step ends midway between two sizes.
+/// more than `slack` (0.02: 2 %). A step ends midway between two sizes, the last at the last size.
 /// @param sizes in ascending order, not empty, each with the same algorithms
 Fit fit_steps(const std::vector<MeasuredSize>& sizes, double slack);
 

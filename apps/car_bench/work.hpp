@@ -33,6 +33,7 @@ struct Way {
   int calls_each = 1;
   int repeats = 1;  ///< of call in a batch
   std::vector<double> batches_us{};
+  std::vector<double> writes_us{};  ///< of writing the input anew
 };
 
 /// Writes a word of each cache line, as a program does that has new data for each call: else the

@@ -8,6 +8,7 @@
 
 #include "common/device_choice.hpp"
 #include "common/mpi_session.hpp"
+#include "common/watchdog.hpp"
 
 namespace car::info {
 
@@ -28,7 +29,7 @@ struct Calibration {
 
 /// Collective. Rates are of the slowest rank, all ranks at once, each with the one after it.
 /// @throws librun::Error, std::runtime_error
-Calibration calibrate(const MpiSession& session, const ChosenDevice& device);
+Calibration calibrate(const MpiSession& session, const ChosenDevice& device, Watchdog& watchdog);
 
 std::string calibration_text(const Calibration& calibration);
 std::string calibration_json(const Calibration& calibration);

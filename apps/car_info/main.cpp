@@ -16,6 +16,7 @@
 #include "common/json_file.hpp"
 #include "common/mpi_session.hpp"
 #include "common/parse.hpp"
+#include "common/watchdog.hpp"
 
 namespace {
 
@@ -24,8 +25,11 @@ int calibrate(const car::MpiSession& session, librun_device_t device,
               const std::string& json_file) {
   if (const std::string why = car::wrong_launcher(session.world()); !why.empty())
     throw std::runtime_error(why);
+  if (session.is_rank0() && !json_file.empty()) car::check_writable(json_file);
+  constexpr std::chrono::seconds kLimit{60};
+  car::Watchdog watchdog("car_info", kLimit, session.rank());
   const car::info::Calibration calibration =
-      car::info::calibrate(session, car::choose_device(device, MPI_COMM_WORLD));
+      car::info::calibrate(session, car::choose_device(device, MPI_COMM_WORLD), watchdog);
   if (!session.is_rank0()) return car::kExitOk;
   if (json_file.empty())
     fmt::print("{}", car::info::calibration_text(calibration));

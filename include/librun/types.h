@@ -119,6 +119,7 @@ typedef struct librun_plan {
   librun_algo_t algo;
   int blocks;      /**< thread blocks of its launch on a GPU; 0 on the host */
   int threads;     /**< of each block */
+  int tuned;       /**< 1: a table of LIBRUN_TUNING chose the algorithm */
   int shared;      /**< 1: ranks of the communicator share a GPU, or cores */
   char device[64]; /**< what tables of LIBRUN_TUNING call the device */
 } librun_plan_t;

@@ -88,7 +88,7 @@ Reject Communicator::inspect(const CallArguments& call) const {
 
 librun_algo_t Communicator::algo_for(std::size_t size_bytes, librun_dtype_t dtype) const {
   if (settings_.algo != LIBRUN_ALGO_AUTO) return settings_.algo;
-  return selector_->select(size_bytes, dtype, registry_.any_mapped());
+  return selector_->select(size_bytes, dtype, registry_.any_mapped()).algo;
 }
 
 librun_plan_t Communicator::plan(std::size_t count, librun_dtype_t dtype, librun_op_t op) {
@@ -109,6 +109,9 @@ librun_plan_t Communicator::plan(std::size_t count, librun_dtype_t dtype, librun
   plan.algo = algo;
   plan.blocks = static_cast<int>(grid.n_blocks);
   plan.threads = static_cast<int>(grid.n_threads);
+  plan.tuned =
+      settings_.algo == LIBRUN_ALGO_AUTO &&
+      selector_->select(count * element_bytes(dtype), dtype, registry_.any_mapped()).by_user;
   plan.shared = selector_->key().shared;
   selector_->key().device.copy(plan.device, sizeof(plan.device) - 1);
   return plan;

@@ -9,6 +9,7 @@
 
 #include "ipc/topology.hpp"
 #include "librun/librun.h"
+#include "runtime/log.hpp"
 
 namespace librun {
 namespace {
@@ -72,13 +73,14 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
     differs("LIBRUN_CHECK", std::to_string(theirs.check), std::to_string(first.check));
     differs("LIBRUN_IPC", theirs.by_handle ? "legacy" : "descriptor",
             first.by_handle ? "legacy" : "descriptor");
-    const auto or_none = [](std::uint64_t value, const char* none) {
-      return value == 0 ? std::string(none) : std::to_string(value);
+    const auto blocks = [](const Hello& hello) {
+      return hello.max_blocks == 0 ? std::string("auto") : std::to_string(hello.max_blocks);
     };
-    differs("LIBRUN_MAX_BLOCKS", or_none(theirs.max_blocks, "auto"),
-            or_none(first.max_blocks, "auto"));
-    differs("the digest of the file LIBRUN_TUNING", or_none(theirs.tuning, "none"),
-            or_none(first.tuning, "none"));
+    differs("LIBRUN_MAX_BLOCKS", blocks(theirs), blocks(first));
+    const auto tables = [&](const Hello& hello) {
+      return hello.tuning == 0 ? "not set" : hello.tuning == first.tuning ? "set" : "another file";
+    };
+    differs("LIBRUN_TUNING", tables(theirs), tables(first));
     differs("device", std::to_string(theirs.device), std::to_string(first.device));
     cores.push_back(theirs.cores);
   }
@@ -104,6 +106,11 @@ void Communicator::learn_from(const std::vector<Hello>& hellos) {
   key.shared = key.kind == LIBRUN_DEVICE_CUDA ? ranks_on_device_ > 1 : crowded;
   key.world = world();
   selector_.emplace(settings_.tuning.get(), std::move(key));
+  if (settings_.tuning && !selector_->uses_own() && rank() == 0)
+    log::write(
+        log::Level::warn,
+        fmt::format("LIBRUN_TUNING has no table for {} ranks on {}{}: it is of no effect", world(),
+                    selector_->key().device, selector_->key().shared ? " that share it" : ""));
 }
 
 }  // namespace librun

@@ -25,7 +25,7 @@ struct Communicator::Hello {
   Spin spin;
   std::uint32_t max_blocks;
   std::uint64_t tuning;  ///< digest of the user's tables; 0: none
-  char device_name[40];
+  char device_name[64];
 };
 
 }  // namespace librun

@@ -69,6 +69,15 @@ bool is_blocks(const std::string& value) {
   return number && std::isdigit(static_cast<unsigned char>(value.back())) && *number >= 1 &&
          *number <= 1024;
 }
+bool is_tuning(const std::string& value) {
+  if (value.empty()) return true;
+  try {
+    TuningTables::read(value);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
 bool is_log_ranks(const std::string& value) { return one_of(value, "0", "all"); }
 bool is_fault(const std::string& value) {
   try {
@@ -107,12 +116,14 @@ constexpr std::array kRows = {
         is_switch},
     SettingRow{"LIBRUN_MAX_BLOCKS", "auto|1..1024", "blocks", "auto", "system",
                "Most thread blocks of a launch on a GPU: what an all-reduce may take from the rest "
-               "of the program. auto: 128, divided by the ranks that share the GPU.",
+               "of the program. auto, and at most: 128, divided by the ranks that share the GPU.",
                is_blocks},
-    SettingRow{"LIBRUN_TUNING", "path", "", "", "system",
-               "Tables of the fastest algorithm by size, asked before those of librun; "
-               "car_bench --tune writes them.",
-               is_any},
+    SettingRow{
+        "LIBRUN_TUNING", "path", "", "", "system",
+        "A file of car_bench --tune=: tables of the fastest algorithm by size, asked before those "
+        "of librun. The same on all ranks; must be readable. LIBRUN_ALGO overrules it. See "
+        "docs/perf.md.",
+        is_tuning},
     SettingRow{"LIBRUN_SPIN", "auto|spin|yield", "", "auto", "system",
                "How a rank waits: spin for some microseconds, or yield the core at once. auto "
                "yields when ranks share cores.",
@@ -177,6 +188,7 @@ std::string setting_value(const std::string& name) {
   if (!value || value->empty()) return row.fallback;
   if (!row.valid(*value)) {
     if (name == "LIBRUN_FAULT") fault::parse(*value);
+    if (name == "LIBRUN_TUNING") TuningTables::read(*value);
     throw Error(LIBRUN_INVALID_ARGUMENT, -1, name + " is \"" + *value + "\".",
                 "it takes " + std::string(row.type) + (*row.unit ? " " : "") + row.unit + ".");
   }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -35,7 +37,7 @@ class Place {
 
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(LIBRUN_INVALID_ARGUMENT, -1, path_ + " " + why + ".",
-                "car_bench --tune writes such files.");
+                "car_bench --tune= writes such files; docs/perf.md tells what they hold.");
   }
 
   std::size_t size() const {
@@ -70,7 +72,9 @@ class Place {
   std::uint64_t number(std::uint64_t low, std::uint64_t high) const {
     const bool fits = value_.is_number_unsigned() && value_.get<std::uint64_t>() >= low &&
                       value_.get<std::uint64_t>() <= high;
-    if (!fits) refuse(fmt::format("is {}, no whole number of {} to {}", value_.dump(), low, high));
+    if (!fits)  // only a number is written out: what is nested may be too deep for that
+      refuse(fmt::format("is {}, no whole number of {} to {}",
+                         value_.is_number() ? value_.dump() : value_.type_name(), low, high));
     return value_.get<std::uint64_t>();
   }
   bool is_array() const { return value_.is_array(); }
@@ -99,21 +103,22 @@ TuningSteps steps_at(const Place& place, bool registered) {
   for (std::size_t i = 0; i < n_steps; ++i) {
     const Place step = place.at(i);
     step.check_names({"algo", "up_to_bytes"});
-    const bool last = i + 1 == n_steps;
-    if (last && step.has("up_to_bytes")) step.refuse("is the last and has an \"up_to_bytes\"");
+    const bool open_ended = i + 1 == n_steps && !step.has("up_to_bytes");
     const std::uint64_t least = i == 0 ? 1 : steps.back().up_to_bytes + 1;
     const std::uint64_t up_to =
-        last ? std::numeric_limits<std::size_t>::max()
-             : step.member("up_to_bytes").number(least, std::uint64_t{1} << 43);
+        open_ended ? std::numeric_limits<std::size_t>::max()
+                   : step.member("up_to_bytes").number(least, std::uint64_t{1} << 43);
     steps.push_back({up_to, algo_at(step.member("algo"), registered)});
   }
   return steps;
 }
 
 TuningTable table_at(const Place& place) {
-  place.check_names({"device", "shared", "world", "element_bytes", "registered", "steps", "made"});
+  place.check_names(
+      {"device", "shared", "world", "element_bytes", "registered", "from_bytes", "steps", "made"});
   TuningTable table;
   table.device = place.member("device").text();
+  if (place.has("made")) place.member("made").text();
   if (table.device.empty()) place.member("device").refuse("is empty");
   if (place.has("shared")) table.shared = place.member("shared").truth();
   if (place.has("registered")) table.registered = place.member("registered").truth();
@@ -126,12 +131,15 @@ TuningTable table_at(const Place& place) {
       world.refuse("takes a number, or the first and last");
     table.min_world = world.is_array() ? count(world.at(0)) : count(world);
     table.max_world = world.is_array() ? count(world.at(1)) : table.min_world;
+    if (table.max_world < table.min_world) world.refuse("ends before it begins");
   }
   if (place.has("element_bytes")) {
     table.element_bytes = place.member("element_bytes").number(1, 8);
     if ((table.element_bytes & (table.element_bytes - 1)) != 0)
       place.member("element_bytes").refuse("is not 1, 2, 4 or 8");
   }
+  if (place.has("from_bytes"))
+    table.from_bytes = place.member("from_bytes").number(0, std::uint64_t{1} << 43);
   table.steps = steps_at(place.member("steps"), table.registered.value_or(false));
   return table;
 }
@@ -146,6 +154,13 @@ bool TuningTable::is_for(const TuningKey& key) const {
          (!registered || *registered == key.registered);
 }
 
+std::optional<librun_algo_t> TuningTable::algo_for(std::size_t size_bytes) const {
+  if (size_bytes < from_bytes) return std::nullopt;
+  for (const TuningStep& step : steps)
+    if (size_bytes <= step.up_to_bytes) return step.algo;
+  return std::nullopt;
+}
+
 const TuningTables& TuningTables::shipped() {
   static const TuningTables tables = parse(kShippedTuning, "the tables of librun");
   return tables;
@@ -155,6 +170,8 @@ TuningTables TuningTables::parse(const std::string& text, const std::string& ori
   const json root = json::parse(text, nullptr, false);
   const Place place(root, origin + ":");
   if (root.is_discarded()) place.refuse("is no JSON");
+  place.check_names({"schema", "tables", "comment"});
+  if (place.has("comment")) place.member("comment").text();
   if (place.member("schema").text() != kSchema)
     place.member("schema").refuse(fmt::format("is not \"{}\"", kSchema));
   TuningTables result;
@@ -165,28 +182,31 @@ TuningTables TuningTables::parse(const std::string& text, const std::string& ori
 }
 
 TuningTables TuningTables::read(const std::string& path) {
-  std::error_code error;  // a pipe would keep us waiting
-  const bool regular = std::filesystem::is_regular_file(path, error);
-  std::ifstream file;
-  if (regular) file.open(path, std::ios::binary);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(LIBRUN_INVALID_ARGUMENT, -1,
+                fmt::format("LIBRUN_TUNING: cannot read \"{}\" in {}: {}.", path,
+                            std::filesystem::current_path().string(), why),
+                "name a file that car_bench --tune= has written, best by its whole path.");
+  };
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (error) refuse(error.message());
+  // A pipe would keep us waiting.
+  if (type != std::filesystem::file_type::regular) refuse("it is no plain file");
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) refuse(std::strerror(errno));
   std::string text(kMaxTextBytes, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad() || !file.eof())
-    throw Error(LIBRUN_INVALID_ARGUMENT, -1,
-                fmt::format("LIBRUN_TUNING: cannot read \"{}\".", path),
-                "name a file that car_bench --tune has written, of less than 1 MiB.");
+  if (!file.eof()) refuse("it holds more than 1 MiB");
   text.resize(static_cast<std::size_t>(file.gcount()));
   return parse(text, "LIBRUN_TUNING: " + path);
 }
 
-const TuningSteps* TuningTables::find(TuningKey key) const {
-  for (const bool registered : {true, false}) {
-    if (registered && !key.registered) continue;
-    key.registered = registered;
-    for (const TuningTable& table : tables_)
-      if (table.is_for(key)) return &table.steps;
-  }
-  return nullptr;
+std::vector<const TuningTable*> TuningTables::fitting(const TuningKey& key) const {
+  std::vector<const TuningTable*> found;
+  for (const TuningTable& table : tables_)
+    if (table.is_for(key)) found.push_back(&table);
+  return found;
 }
 
 }  // namespace librun

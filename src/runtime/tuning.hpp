@@ -18,7 +18,7 @@ struct TuningStep {
   librun_algo_t algo;
 };
 
-/// In ascending order; the last has no bound.
+/// In ascending order.
 using TuningSteps = std::vector<TuningStep>;
 
 /// What a call is measured under. All ranks know it alike.
@@ -39,12 +39,15 @@ struct TuningTable {
   int max_world = LIBRUN_MAX_WORLD;
   std::size_t element_bytes = 0;  ///< 0: any
   std::optional<bool> registered;
+  std::size_t from_bytes = 0;
   TuningSteps steps;
 
   bool is_for(const TuningKey& key) const;
+  /// Nothing for sizes before from_bytes and beyond the last step: other tables decide there.
+  std::optional<librun_algo_t> algo_for(std::size_t size_bytes) const;
 };
 
-/// The first table that fits counts.
+/// The first table that fits a key and a size counts.
 class TuningTables {
  public:
   /// What librun ships.
@@ -54,8 +57,8 @@ class TuningTables {
   /// @throws Error{invalid_argument}
   static TuningTables read(const std::string& path);
 
-  /// With registered buffers, a table for calls without where there is none. Null: no table.
-  const TuningSteps* find(TuningKey key) const;
+  /// In order.
+  std::vector<const TuningTable*> fitting(const TuningKey& key) const;
   /// The same for the same text.
   std::uint64_t digest() const { return digest_; }
 

@@ -2,6 +2,9 @@
 // Rows of the table in which a rank dies, or stops for ever. Several in one job: each group of
 // ranks has one. The survivors of a group compare what they were told, and say when.
 // usage: mpirun -np <ranks of a row * rows> fault_deaths ROW...
+// FAULT_TRAIL names a file in which each survivor says that it ended, or what it crashed with: so
+// the script knows what is mpirun's doing and what is ours.
+#include <fcntl.h>
 #include <mpi.h>
 #include <poll.h>
 #include <signal.h>
@@ -70,6 +73,27 @@ long long now_ms() {
       .count();
 }
 
+int trail_fd = -1;
+char crash_line[200] = "";
+
+/// Async-signal-safe.
+void leave_trail(const char* line) {
+  if (trail_fd >= 0) static_cast<void>(!::write(trail_fd, line, std::strlen(line)));
+}
+
+void on_crash(int signal) {
+  leave_trail(crash_line);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void open_trail(const FaultCase& row, int rank) {
+  const char* path = std::getenv("FAULT_TRAIL");
+  trail_fd = path ? ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+  std::snprintf(crash_line, sizeof(crash_line), "crashed %s rank %d\n", row.text().c_str(), rank);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(signal, on_crash);
+}
+
 template <std::size_t N>
 void set_text(char (&field)[N], const std::string& text) {
   text.copy(field, N - 1);
@@ -89,6 +113,7 @@ class Group {
   /// Ends the process.
   [[noreturn]] void run() {
     const int judge = row_.rank == 0 ? 1 : 0;
+    open_trail(row_, rank_);
     if (rank_ == judge) {
       note_death();
       watch_myself();
@@ -98,17 +123,23 @@ class Group {
     Report& mine = notes_->reports[rank_];
     mine.told_ms = mine.told_ms != 0 ? mine.told_ms : now_ms();
     mine.elapsed_ms = ending.elapsed.count();
-    set_text(mine.ending, ending.describe());
+    // An empty text is left out of the comparison.
+    if (!ended_before(ending)) set_text(mine.ending, ending.describe());
     set_text(mine.problem, check(ending, life));
     mine.done = 1;
-    if (rank_ != judge) ::_exit(0);
+    if (rank_ != judge) end(0);
     const bool good = verdict();
     ::kill(pids_[static_cast<std::size_t>(row_.rank)], SIGKILL);
     // MPI_Finalize would wait for the rank that is gone.
-    ::_exit(good ? 0 : 1);
+    end(good ? 0 : 1);
   }
 
  private:
+  [[noreturn]] void end(int code) const {
+    leave_trail(("ended " + row_.text() + "\n").c_str());
+    ::_exit(code);
+  }
+
   /// The moment at which the kernel says that the victim has ended.
   void note_death() {
     const int victim =
@@ -135,7 +166,10 @@ class Group {
 
   void end_here() const {
     if (row_.action == "exit") ::_exit(0);
-    if (row_.action == "abort") ::abort();
+    if (row_.action == "abort") {
+      ::signal(SIGABRT, SIG_DFL);
+      ::abort();
+    }
     ::kill(::getpid(), row_.action == "stop" ? SIGSTOP : SIGKILL);
   }
 
@@ -144,11 +178,11 @@ class Group {
     const bool suspended = row_.point == "suspended";
     const Ending ending = life.run(false, suspended ? "resume" : "suspend");
     if (!ending.call.empty()) return ending;
-    MPI_Barrier(mpi_);
+    life.meet();
     if (row_.point == "failed") {
       if (rank_ == row_.rank) librun_abort(life.comm(), "the test says so");
       wait_for([&] { return life.state() == LIBRUN_FAILED_STATE; });
-      MPI_Barrier(mpi_);
+      life.meet();
     }
     return {};
   }
@@ -195,8 +229,17 @@ class Group {
                       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start));
   }
 
+  /// To unregister and to close are local once a communicator has failed: who heard of the death
+  /// just before made that call in peace.
+  bool ended_before(const Ending& ending) const {
+    if (!may_be_told_before(row_.phase())) return false;
+    if (row_.call() == "close") return ending.call.empty();
+    return row_.call() == "unregister" && ending.call == "close";
+  }
+
   std::string check(const Ending& ending, Life& life) const {
     if (rank_ == row_.rank) return "the victim lives on";
+    if (ended_before(ending)) return "";
     if (ending.call.empty()) return "nothing failed";
     const bool in_phase = !row_.phase().empty();
     if (!row_.variable().empty() && ending.call != row_.call())
@@ -238,7 +281,9 @@ class Group {
     for (int rank = 0; rank < world_; ++rank) {
       const Report& report = notes_->reports[rank];
       if (report.done == 0) continue;
-      const bool differs = cause_of(report.ending) != cause_of(notes_->reports[rank_].ending);
+      const char* const judged = notes_->reports[rank_].ending;
+      const bool differs =
+          report.ending[0] != 0 && judged[0] != 0 && cause_of(report.ending) != cause_of(judged);
       if (differs || report.problem[0] != 0)
         complaint += "\n  rank " + std::to_string(rank) + ": " +
                      (report.problem[0] ? report.problem : "ends otherwise") + "\n    " +

@@ -6,7 +6,7 @@
 # On a GPU a job has one row, since few ranks share one.
 # usage: fault_deaths_test.sh FAULT_TABLE FAULT_DEATHS NP LAUNCHER... (all but the number of ranks)
 set -u
-table=$1 deaths=$2 np=$3 rows_per_job=$((24 / $3))
+table=$1 deaths=$2 np=$3 rows_per_job=$(($3 < 24 ? 24 / $3 : 1))
 shift 3
 launcher=("$@")
 [ "${LIBRUN_DEVICE:-}" = cuda ] && rows_per_job=1
@@ -17,6 +17,7 @@ mark=fault_deaths_$$
 LIBRUN_LOG=debug LIBRUN_LOG_FILE=$work/points "$@" "$np" "$table" --clean || exit $?
 mapfile -t rows < <("$table" --points "$work/points" --list "$np" --seed "$seed" \
   --actions die,exit,abort,stop)
+[ ${#rows[@]} -gt 0 ] || { echo "FAILED: the table has no rows"; exit 1; }
 
 # What Open MPI leaves itself when a rank is killed is none of ours.
 entries() { find /dev/shm -mindepth 1 -printf '%f\n' | grep -v -e '^vader' -e '^open_mpi' | sort; }
@@ -31,13 +32,23 @@ failed=0 lost=0
 run_job() {
   local before output code row unjudged=()
   before=$(entries)
-  output=$(MARK=$mark timeout --kill-after=5 60 "${launcher[@]}" $((np * $#)) \
-    --mca orte_enable_recovery 1 -x MARK "$deaths" "$@" 2>"$work/errors")
+  : >"$work/trail"
+  output=$(MARK=$mark FAULT_TRAIL=$work/trail timeout --kill-after=5 60 "${launcher[@]}" $((np * $#)) \
+    --mca orte_enable_recovery 1 -x MARK -x FAULT_TRAIL "$deaths" "$@" 2>"$work/errors")
   code=$?
   grep -E '^(ok|FAILED|  )' <<<"$output" >>"$work/results"
   grep -A9 '^FAILED' <<<"$output" && failed=1
+  if grep '^crashed' "$work/trail"; then
+    echo "FAILED: a survivor crashed"
+    failed=1
+  fi
   for row in "$@"; do
-    grep -q -F -e "ok $row " -e "FAILED $row " <<<"$output" || unjudged+=("$row")
+    if ! grep -q -F -e "ok $row " -e "FAILED $row " <<<"$output"; then
+      unjudged+=("$row")
+    elif [ "$(grep -c -x -F "ended $row" "$work/trail")" -lt $((np - 1)) ]; then
+      echo "FAILED: not all survivors came to their end: $row"
+      failed=1
+    fi
   done
   for _ in $(seq 50); do
     [ "$(processes)" -eq 0 ] && break

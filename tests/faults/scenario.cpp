@@ -2,10 +2,12 @@
 #include "faults/scenario.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 #include <vector>
 
+#include "support/wait_for.hpp"
 #include "support/waiting.hpp"
 
 namespace librun_test {
@@ -66,6 +68,20 @@ librun_state_t Life::state() const {
   return state;
 }
 
+bool Life::meet() const {
+  constexpr std::chrono::seconds kPatience{2};
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(mpi_, &request);
+  int done = 0;
+  wait_for(
+      [&] {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        return done != 0 || state() == LIBRUN_FAILED_STATE;
+      },
+      kPatience);
+  return done != 0 || state() != LIBRUN_FAILED_STATE;
+}
+
 Ending Life::run(bool stepped, const std::string& until) {
   using Call = std::pair<const char*, std::function<librun_status_t()>>;
   const auto sums = [this] { return sum(); };
@@ -82,7 +98,9 @@ Ending Life::run(bool stepped, const std::string& until) {
 
   for (const auto& [name, call] : calls) {
     if (name == until) break;
-    if (in_step_) MPI_Barrier(mpi_);
+    // Who hears of a death while it waits for the others has been told, and makes no call any more.
+    if (in_step_ && !meet())
+      return Ending::of(name, librun_check(comm_), std::chrono::milliseconds(0));
     const auto start = std::chrono::steady_clock::now();
     const librun_status_t status = call();
     elapsed_[name] = std::max(elapsed_[name], since(start));

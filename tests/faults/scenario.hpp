@@ -43,6 +43,10 @@ class Life {
   /// @param until "": to the end, otherwise ends before this call
   Ending run(bool stepped, const std::string& until = "");
 
+  /// A barrier, unless one of the ranks that it needs dies behind it: what MPI has under way of a
+  /// rank ends with that. @return false: the communicator failed meanwhile
+  bool meet() const;
+
   librun_comm_t comm() const { return comm_; }
   librun_state_t state() const;
   librun_status_t suspend() { return librun_suspend(comm_, -1); }

@@ -26,7 +26,7 @@ std::string with_tables(const std::string& tables) {
 librun_algo_t algo_of(const std::string& tables, const TuningKey& key, std::size_t size_bytes,
                       librun_dtype_t dtype = LIBRUN_FLOAT32, bool registered = false) {
   const TuningTables own = TuningTables::parse(with_tables(tables), "test");
-  return Selector(&own, key).select(size_bytes, dtype, registered);
+  return Selector(&own, key).select(size_bytes, dtype, registered).algo;
 }
 
 std::string refusal(const std::string& text) {
@@ -51,23 +51,23 @@ TEST_CASE("what is shipped has an answer for every world, size and type, on any 
         for (const librun_dtype_t dtype :
              {LIBRUN_INT8, LIBRUN_BFLOAT16, LIBRUN_FLOAT32, LIBRUN_FLOAT64})
           for (std::size_t size = 8; size < std::size_t{1} << 44; size *= 2) {
-            CHECK(selector.select(size, dtype, false) != LIBRUN_ALGO_ZERO_COPY);
-            CHECK(selector.select(size, dtype, true) > LIBRUN_ALGO_AUTO);
+            CHECK(selector.select(size, dtype, false).algo != LIBRUN_ALGO_ZERO_COPY);
+            CHECK(selector.select(size, dtype, true).algo > LIBRUN_ALGO_AUTO);
           }
       }
 }
 
 TEST_CASE("on the host one line goes as ll, and large calls without copies where they can") {
   const Selector two(nullptr, host_of(2));
-  CHECK(two.select(kLineDataBytes, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_LL);
-  CHECK(two.select(kLineDataBytes + 4, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_ONE_SHOT);
-  CHECK(two.select(512 << 10, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_ONE_SHOT);
-  CHECK(two.select(1 << 20, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_TWO_SHOT);
-  CHECK(two.select(1 << 20, LIBRUN_FLOAT32, true) == LIBRUN_ALGO_ZERO_COPY);
+  CHECK(two.select(kLineDataBytes, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_LL);
+  CHECK(two.select(kLineDataBytes + 4, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(two.select(512 << 10, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(two.select(1 << 20, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_TWO_SHOT);
+  CHECK(two.select(1 << 20, LIBRUN_FLOAT32, true).algo == LIBRUN_ALGO_ZERO_COPY);
   const Selector eight(nullptr, host_of(8));
-  CHECK(eight.select(8, LIBRUN_FLOAT64, true) == LIBRUN_ALGO_LL);
-  CHECK(eight.select(16 << 10, LIBRUN_FLOAT16, false) == LIBRUN_ALGO_ONE_SHOT);
-  CHECK(eight.select(1 << 20, LIBRUN_FLOAT16, false) == LIBRUN_ALGO_TWO_SHOT);
+  CHECK(eight.select(8, LIBRUN_FLOAT64, true).algo == LIBRUN_ALGO_LL);
+  CHECK(eight.select(16 << 10, LIBRUN_FLOAT16, false).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(eight.select(1 << 20, LIBRUN_FLOAT16, false).algo == LIBRUN_ALGO_TWO_SHOT);
 }
 
 TEST_CASE("the first table that fits counts, then those that are shipped") {
@@ -86,10 +86,29 @@ TEST_CASE("the first table that fits counts, then those that are shipped") {
   CHECK(algo_of(tables, host_of(4), 1 << 20) == LIBRUN_ALGO_TWO_SHOT);
 }
 
-TEST_CASE("registered buffers have tables of their own, or take those without") {
+TEST_CASE("a table decides nothing before its from_bytes and beyond its last step") {
+  const std::string tables = R"(
+    {"device": "host", "from_bytes": 1000, "steps": [{"up_to_bytes": 2000, "algo": "two_shot"}]},
+    {"device": "host", "steps": [{"up_to_bytes": 3000, "algo": "ll"}]})";
+  const TuningTables own = TuningTables::parse(with_tables(tables), "test");
+  const Selector selector(&own, host_of(2));
+  const auto at = [&](std::size_t size) { return selector.select(size, LIBRUN_FLOAT32, false); };
+  for (const std::size_t size : {0, 56, 999, 2001, 3000}) CHECK(at(size).algo == LIBRUN_ALGO_LL);
+  for (const std::size_t size : {1000, 2000}) CHECK(at(size).algo == LIBRUN_ALGO_TWO_SHOT);
+  for (const std::size_t size : {0, 1000, 3000}) CHECK(at(size).by_user);
+  CHECK(at(3001).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(!at(3001).by_user);
+  CHECK(selector.uses_own());
+  CHECK(!Selector(&own, gpu_of(2)).uses_own());
+  CHECK(!Selector(nullptr, host_of(2)).uses_own());
+}
+
+TEST_CASE("registered buffers have tables of their own") {
   const std::string plain = R"({"device": "host", "registered": false,
                                 "steps": [{"algo": "two_shot"}]})";
-  CHECK(algo_of(plain, host_of(2), 1 << 20, LIBRUN_FLOAT32, true) == LIBRUN_ALGO_TWO_SHOT);
+  // What is shipped for registered buffers comes before the user's tables for others.
+  CHECK(algo_of(plain, host_of(2), 1 << 20, LIBRUN_FLOAT32, true) == LIBRUN_ALGO_ZERO_COPY);
+  CHECK(algo_of(plain, host_of(2), 1 << 20) == LIBRUN_ALGO_TWO_SHOT);
   const std::string both = plain + R"(, {"device": "host", "registered": true, "steps":
       [{"up_to_bytes": 4096, "algo": "ll"}, {"algo": "zero_copy"}]})";
   CHECK(algo_of(both, host_of(2), 4096, LIBRUN_FLOAT32, true) == LIBRUN_ALGO_LL);
@@ -113,7 +132,7 @@ TEST_CASE("what is wrong with a file is told with its place") {
   CHECK(of_table(R"("steps": [{"algo": "stepped"}])").find("is \"stepped\"") != std::string::npos);
   CHECK(of_table(R"("steps": [{"algo": "zero_copy"}])").find("registered") != std::string::npos);
   CHECK(of_table(R"("steps": [])").find("has 0 steps") != std::string::npos);
-  CHECK(of_table(R"("steps": [{"algo": "ll", "up_to_bytes": 8}])").find("is the last") !=
+  CHECK(of_table(R"("from_bytes": -1, "steps": [{"algo": "ll"}])").find("no whole number") !=
         std::string::npos);
   CHECK(of_table(R"("steps": [{"algo": "ll"}, {"algo": "ll"}])").find("has no \"up_to_bytes\"") !=
         std::string::npos);
@@ -128,6 +147,11 @@ TEST_CASE("what is wrong with a file is told with its place") {
         std::string::npos);
   CHECK(of_table(R"("world": [1, 2, 3], "steps": [{"algo": "ll"}])").find("world takes") !=
         std::string::npos);
+  CHECK(of_table(R"("world": [8, 2], "steps": [{"algo": "ll"}])").find("ends before") !=
+        std::string::npos);
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  CHECK(of_table("\"element_bytes\": " + deep + R"(, "steps": [{"algo": "ll"}])")
+            .find("is array, no whole number") != std::string::npos);
   CHECK(of_table(R"("world": 65, "steps": [{"algo": "ll"}])").find("1 to 64") != std::string::npos);
   CHECK(of_table(R"("wolrd": 2, "steps": [{"algo": "ll"}])").find("unknown \"wolrd\"") !=
         std::string::npos);
@@ -140,7 +164,8 @@ TEST_CASE("a file is read, and what is none is refused") {
   ::close(fd);
   std::ofstream(path) << with_tables(R"({"device": "host", "steps": [{"algo": "ll"}]})");
   const TuningTables tables = TuningTables::read(path);
-  CHECK(Selector(&tables, host_of(8)).select(1 << 20, LIBRUN_FLOAT32, false) == LIBRUN_ALGO_LL);
+  CHECK(Selector(&tables, host_of(8)).select(1 << 20, LIBRUN_FLOAT32, false).algo ==
+        LIBRUN_ALGO_LL);
   CHECK(tables.digest() != TuningTables::shipped().digest());
   std::ofstream(path) << std::string(std::size_t{1} << 20, ' ');
   CHECK_THROWS_AS(TuningTables::read(path), Error);

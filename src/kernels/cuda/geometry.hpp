@@ -21,7 +21,8 @@ struct Spread {
 inline Spread plain_spread(std::uint64_t size_bytes, std::uint32_t max_blocks) {
   constexpr std::uint64_t kMaxCopyBlocks = 64;
   constexpr std::uint64_t kBytesPerBlock = kPlainThreads * kLineBytes;
-  const std::uint64_t most = max_blocks > 0 ? max_blocks : kMaxCopyBlocks;
+  const std::uint64_t most =
+      max_blocks > 0 ? std::min<std::uint64_t>(max_blocks, kMaxCopyBlocks) : kMaxCopyBlocks;
   const std::uint64_t wanted = (size_bytes + kBytesPerBlock - 1) / kBytesPerBlock;
   return {static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, most)), kPlainThreads};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "car_bench/watchdog.hpp"
+#include "common/watchdog.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -8,10 +8,10 @@
 
 #include "common/exit_codes.hpp"
 
-namespace car::bench {
+namespace car {
 
-Watchdog::Watchdog(std::chrono::seconds limit, int rank)
-    : limit_(limit), rank_(rank), thread_([this] { watch(); }) {}
+Watchdog::Watchdog(std::string tool, std::chrono::seconds limit, int rank)
+    : tool_(std::move(tool)), limit_(limit), rank_(rank), thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
   {
@@ -33,10 +33,9 @@ void Watchdog::watch() {
   while (!done_ && std::chrono::steady_clock::now() < since_ + limit_)
     wake_.wait_until(lock, since_ + limit_);
   if (done_) return;
-  fmt::print(stderr, "car_bench: rank {}: not done after {} s (-T): {}\n", rank_, limit_.count(),
-             what_);
+  fmt::print(stderr, "{}: rank {}: not done after {} s: {}\n", tool_, rank_, limit_.count(), what_);
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, kExitTimeout);
 }
 
-}  // namespace car::bench
+}  // namespace car

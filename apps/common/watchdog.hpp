@@ -8,11 +8,12 @@
 #include <string>
 #include <thread>
 
-namespace car::bench {
+namespace car {
 
 class Watchdog {
  public:
-  Watchdog(std::chrono::seconds limit, int rank);
+  /// @param tool for the message
+  Watchdog(std::string tool, std::chrono::seconds limit, int rank);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -23,6 +24,7 @@ class Watchdog {
  private:
   void watch();
 
+  std::string tool_;
   std::chrono::seconds limit_;
   int rank_;
   std::mutex mutex_;
@@ -33,4 +35,4 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace car::bench
+}  // namespace car
