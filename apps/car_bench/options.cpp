@@ -106,8 +106,8 @@ void add_work(CLI::App& app, Options& o) {
   add(app, work, "--suspend-every", "N", "suspend and resume after every N sizes [0: never]",
       int_into(o.suspend_every, 0, 1 << 20));
   app.add_option("--tune", o.tune_file,
-                 "find the fastest algorithm by size, from 8 bytes to\n-e, and add it to FILE for "
-                 "LIBRUN_TUNING; on an idle\nmachine. Write --tune=FILE: mpirun has a --tune")
+                 "find the fastest algorithm by size, from 8 bytes\nto -e, and add it to FILE for "
+                 "LIBRUN_TUNING; on an\nidle machine. Not \"--tune FILE\": that is mpirun's")
       ->type_name("=FILE")
       ->group(work);
   add(app, work, "--seed", "N", "seed of the data [1]",

@@ -52,8 +52,8 @@ LIBRUN_API librun_status_t librun_all_reduce(librun_comm_t comm, const void* sen
                                              void* stream);
 
 /** What librun_all_reduce of so many elements takes: the algorithm, by the settings, the tables of
- *  LIBRUN_TUNING and those of librun, and how much of a GPU. The same on all ranks. Local. Buffers that
- *  are not registered take two_shot where it says zero_copy; a world of one only copies. */
+ *  LIBRUN_TUNING and those of librun, and how much of a GPU. The same on all ranks. Local. Buffers
+ *  that are not registered take two_shot where it says zero_copy; a world of one only copies. */
 LIBRUN_API librun_status_t librun_comm_plan(librun_comm_t comm, size_t count, librun_dtype_t dtype,
                                             librun_op_t op, librun_plan_t* out);
 
