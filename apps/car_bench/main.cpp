@@ -2,7 +2,6 @@
 // car_bench: measures and checks the all-reduce.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -222,18 +221,6 @@ int start(const MpiSession& session, int argc, char** argv) {
   return run(o, session, device, std::move(places));
 }
 
-/// One rank speaks when all ranks end; a rank whose peers do not come speaks and ends the job.
-int fail(const MpiSession& session, const std::string& text, int exit_code) {
-  constexpr std::chrono::milliseconds kPatience{1000};
-  const auto verdict = session.settle(exit_code, kPatience);
-  if (!verdict || verdict->rank == session.rank()) {
-    fmt::print(stderr, "car_bench: {}\n", text);
-    std::fflush(stderr);
-  }
-  if (!verdict) MPI_Abort(MPI_COMM_WORLD, exit_code);
-  return verdict ? verdict->exit_code : exit_code;
-}
-
 }  // namespace
 }  // namespace car::bench
 
@@ -242,10 +229,10 @@ int main(int argc, char** argv) {
   try {
     return session.agree(car::bench::start(session, argc, argv));
   } catch (const librun::Error& error) {
-    return car::bench::fail(session, error.what(), car::exit_code_of(error.code()));
+    return session.fail("car_bench", error.what(), car::exit_code_of(error.code()));
   } catch (const std::bad_alloc&) {
-    return car::bench::fail(session, "out of memory: use a smaller -e", car::kExitEnvironment);
+    return session.fail("car_bench", "out of memory: use a smaller -e", car::kExitEnvironment);
   } catch (const std::exception& error) {
-    return car::bench::fail(session, error.what(), car::kExitEnvironment);
+    return session.fail("car_bench", error.what(), car::kExitEnvironment);
   }
 }

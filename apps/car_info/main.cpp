@@ -99,18 +99,6 @@ int run(const car::MpiSession& session, int argc, char** argv) {
   return car::kExitOk;
 }
 
-/// One rank speaks when all ranks end; a rank whose peers do not come speaks and ends the job.
-int fail(const car::MpiSession& session, const std::string& text, int exit_code) {
-  constexpr std::chrono::milliseconds kPatience{1000};
-  const auto verdict = session.settle(exit_code, kPatience);
-  if (!verdict || verdict->rank == session.rank()) {
-    fmt::print(stderr, "car_info: {}\n", text);
-    std::fflush(stderr);
-  }
-  if (!verdict) MPI_Abort(MPI_COMM_WORLD, exit_code);
-  return verdict ? verdict->exit_code : exit_code;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -118,8 +106,8 @@ int main(int argc, char** argv) {
   try {
     return session.agree(run(session, argc, argv));
   } catch (const librun::Error& error) {
-    return fail(session, error.what(), car::exit_code_of(error.code()));
+    return session.fail("car_info", error.what(), car::exit_code_of(error.code()));
   } catch (const std::exception& error) {
-    return fail(session, error.what(), car::kExitEnvironment);
+    return session.fail("car_info", error.what(), car::kExitEnvironment);
   }
 }

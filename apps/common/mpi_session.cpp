@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/mpi_session.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -39,6 +40,17 @@ std::optional<MpiSession::Verdict> MpiSession::settle(int exit_code,
     if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+}
+
+int MpiSession::fail(const std::string& tool, const std::string& text, int exit_code) const {
+  constexpr std::chrono::milliseconds kPatience{1000};
+  const auto verdict = settle(exit_code, kPatience);
+  if (!verdict || verdict->rank == rank_) {
+    std::fprintf(stderr, "%s: %s\n", tool.c_str(), text.c_str());
+    std::fflush(stderr);
+  }
+  if (!verdict) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  return verdict ? verdict->exit_code : exit_code;
 }
 
 std::string wrong_launcher(int world) {

@@ -32,6 +32,9 @@ class MpiSession {
   /// The same for a rank that failed and does not know whether its peers can come: nothing when
   /// they did not within `limit`.
   std::optional<Verdict> settle(int exit_code, std::chrono::milliseconds limit) const;
+  /// For a tool that an error ends: one rank speaks when all ranks end; a rank whose peers do not
+  /// come speaks and ends the job. @return what the process ends with
+  int fail(const std::string& tool, const std::string& text, int exit_code) const;
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;  // a rank that settles must not meet MPI_COMM_WORLD's traffic
