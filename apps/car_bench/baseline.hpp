@@ -9,6 +9,7 @@
 #include "car_bench/options.hpp"
 #include "car_bench/work.hpp"
 #include "common/hosts.hpp"
+#include "librun/librun.hpp"
 
 namespace car::bench {
 
@@ -17,7 +18,8 @@ class Baseline {
   virtual ~Baseline() = default;
   virtual bool takes(const Work& work) const = 0;
   /// Collective, like the calls of the way itself. The way lives no longer than this.
-  virtual Way way(const Work& work) = 0;
+  /// @param comm what librun itself is measured with, for the same work
+  virtual Way way(const Work& work, librun::Communicator& comm) = 0;
   /// Collective; in the reverse order of the columns.
   virtual void close() {}
 };

@@ -227,7 +227,7 @@ std::vector<Result> Bench::measure(std::uint64_t size_bytes, librun_dtype_t dtyp
     for (const BaselineColumn& column : baselines_.columns) {
       row.result.baselines.push_back({column.name, std::nullopt});
       if (!column.library || !column.library->takes(row.work)) continue;
-      row.ways.push_back(column.library->way(row.work));
+      row.ways.push_back(column.library->way(row.work, row.comm));
       row.result.baselines.back().timing.emplace();
     }
     for (Way& way : row.ways) ways.push_back(&way);

@@ -79,7 +79,7 @@ class FloorBaseline final : public Baseline {
     return work.dtype == LIBRUN_FLOAT32 && work.op == LIBRUN_SUM;
   }
 
-  Way way(const Work& work) override {
+  Way way(const Work& work, librun::Communicator& /*comm*/) override {
     Way way;
     way.input = {work.send, work.size_bytes};
     way.calls_each = aggregate_;

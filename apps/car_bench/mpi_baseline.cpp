@@ -45,7 +45,7 @@ class MpiBaseline final : public Baseline {
     return work.count <= static_cast<std::size_t>(1) << 30;
   }
 
-  Way way(const Work& work) override {
+  Way way(const Work& work, librun::Communicator& /*comm*/) override {
     // 16-bit floats go as floats, twice the bytes: more than the buffers hold.
     const bool widened = is_half(work.dtype);
     const bool staged = work.device.is_asynchronous();

@@ -98,7 +98,7 @@ class NcclBaseline final : public Baseline {
       comm_->close();
   }
 
-  Way way(const Work& given) override {
+  Way way(const Work& given, librun::Communicator& /*comm*/) override {
     Work work = given;
     if (windows_) {
       work.send = windows_->send();

@@ -184,8 +184,10 @@ class Device {
   virtual bool drain_all(std::chrono::steady_clock::time_point deadline) = 0;
 
   /// Launches on `stream` are recorded instead of run until end_capture.
+  /// @param baked_pointers for measuring: what is captured holds the peers' pointers, which go stale
+  ///                       with the generation
   /// @return false: this device records nothing, the caller keeps the launches
-  virtual bool begin_capture(void* stream) = 0;
+  virtual bool begin_capture(void* stream, bool baked_pointers) = 0;
   virtual std::unique_ptr<CapturedLaunches> end_capture(void* stream) = 0;
 };
 
@@ -197,8 +199,6 @@ struct CudaOptions {
   bool programmatic_launch = true;
   /// Most blocks of a launch; 0: what the device takes. Protocol: the same on all ranks.
   std::uint32_t max_blocks = 0;
-  /// For measuring: launches hold the peers' pointers, which go stale with the generation.
-  bool baked_pointers = false;
 };
 /// @throws Error{unsupported} when this build has no CUDA backend, or the machine no device
 std::unique_ptr<Device> make_cuda_device(int ordinal, const CudaOptions& options);

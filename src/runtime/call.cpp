@@ -177,8 +177,11 @@ void Communicator::begin_capture(void* stream) {
   if (capture_)
     throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": a capture is open already.",
                 "call librun_graph_end first.");
+  const bool baked = setting_value("LIBRUN_BAKED_POINTERS") == "1";
   // The halves of stepped meet in agreements, which no device can record.
-  const bool on_device = settings_.algo != LIBRUN_ALGO_STEPPED && device_->begin_capture(stream);
+  const bool on_device =
+      settings_.algo != LIBRUN_ALGO_STEPPED && device_->begin_capture(stream, baked);
+  has_baked_pointers_ = has_baked_pointers_ || baked;
   capture_.emplace(Capture{{}, on_device, stream});
   device_captures_ += on_device;
 }

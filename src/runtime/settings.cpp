@@ -145,8 +145,9 @@ constexpr std::array kRows = {
                "Compare count, type, op and algorithm of every call across the ranks.", is_switch},
     SettingRow{
         "LIBRUN_BAKED_POINTERS", "0|1", "", "0", "debug",
-        "For measuring what the table costs: launches on a GPU hold the peers' pointers, for "
-        "float sums only. Such a communicator cannot be suspended.",
+        "For measuring what the table costs, read by librun_graph_begin: what is captured on a GPU "
+        "holds the peers' pointers, for float sums only. The communicator can then no longer be "
+        "suspended.",
         is_switch},
     SettingRow{"LIBRUN_ISA", "auto|avx512|avx2|plain", "", "auto", "debug",
                "Instruction set of the reductions; the results are the same.", is_isa},
@@ -255,8 +256,7 @@ Settings resolve_settings(const librun_config_t& config) {
   settings.selftest = setting_value("LIBRUN_SELFTEST") == "1";
   settings.cuda = {
       setting_value("LIBRUN_IPC"), setting_value("LIBRUN_PROGRAMMATIC_LAUNCH") == "1",
-      static_cast<std::uint32_t>(to_bytes(setting_value("LIBRUN_MAX_BLOCKS")).value_or(0)),
-      setting_value("LIBRUN_BAKED_POINTERS") == "1"};
+      static_cast<std::uint32_t>(to_bytes(setting_value("LIBRUN_MAX_BLOCKS")).value_or(0))};
   if (const std::string path = setting_value("LIBRUN_TUNING"); !path.empty())
     settings.tuning = std::make_shared<TuningTables>(TuningTables::read(path));
   settings.isa = setting_value("LIBRUN_ISA");

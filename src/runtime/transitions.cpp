@@ -37,9 +37,9 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already, const 
   const Ballots ballots = phases.run("precheck", [&](Ballot& mine) {
     if (refused)
       throw Rejection(refused->code(), refused->rank(), refused->text(), refused->hint());
-    if (already == LIBRUN_SUSPENDED && settings_.cuda.baked_pointers)
+    if (already == LIBRUN_SUSPENDED && has_baked_pointers_)
       throw Rejection(LIBRUN_UNSUPPORTED, rank(),
-                      who() + " was created with LIBRUN_BAKED_POINTERS=1.",
+                      who() + " has captured a graph with LIBRUN_BAKED_POINTERS=1.",
                       "its launches would lead nowhere after a resume: unset that.");
     if (capture_)
       throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",

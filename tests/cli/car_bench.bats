@@ -81,6 +81,7 @@ fast=(-n 2 -w 1)
   refused car_bench "mpirun -np N" -t 4
   refused car_bench nccl --baseline nccl
   refused car_bench baked --baseline baked
+  LIBRUN_DEVICE=cuda refused car_bench "needs -G" --baseline baked
   refused car_bench floor --baseline roof
   LIBRUN_DEVICE=cuda refused car_bench host --baseline floor
   refused car_bench fast --min-busbw fast

@@ -306,9 +306,13 @@ TEST_CASE("create and close leave nothing behind") {
 }
 
 TEST_CASE("launches that hold pointers refuse a suspend, which harms nothing") {
-  // On one rank only: all must hear of it.
-  const ScopedEnv env{{"LIBRUN_BAKED_POINTERS", rank() == world() - 1 ? "1" : "0"}};
   librun::Communicator comm = create();
+  {
+    // On one rank only: all must hear of it.
+    const ScopedEnv env{{"LIBRUN_BAKED_POINTERS", rank() == world() - 1 ? "1" : "0"}};
+    comm.begin_graph(nullptr);
+    comm.end_graph(nullptr);
+  }
   CHECK_STATUS(librun_suspend(comm.get(), -1), LIBRUN_UNSUPPORTED);
   CHECK(contains(last_error(), "LIBRUN_BAKED_POINTERS"));
   CHECK(comm.state() == LIBRUN_ACTIVE);

@@ -45,7 +45,6 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(int ordinal, bool legacy, const CudaOptions& options)
       : ordinal_(ordinal),
-        baked_(options.baked_pointers),
         early_(options.programmatic_launch && has_programmatic_launch(ordinal)),
         max_blocks_(options.max_blocks),
         guard_for_construction_(std::make_unique<DeviceGuard>(ordinal)),
@@ -258,7 +257,7 @@ class CudaDevice final : public Device {
     return true;
   }
 
-  bool begin_capture(void* stream) override {
+  bool begin_capture(void* stream, bool baked_pointers) override {
     const DeviceGuard guard(ordinal_);
     // The legacy stream cannot be captured: a stream of our own stands in for it.
     if (!stream && !capture_stream_) capture_stream_ = make_stream();
@@ -266,11 +265,13 @@ class CudaDevice final : public Device {
                                  cudaStreamCaptureModeRelaxed),
           "cudaStreamBeginCapture");
     capturing_ = true;
+    baked_ = baked_pointers;
     return true;
   }
   std::unique_ptr<CapturedLaunches> end_capture(void* stream) override {
     const DeviceGuard guard(ordinal_);
     capturing_ = false;
+    baked_ = false;
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream ? as_stream(stream) : capture_stream_.get(), &graph),
           "cudaStreamEndCapture");
@@ -348,7 +349,6 @@ class CudaDevice final : public Device {
   }
 
   int ordinal_;
-  bool baked_;
   bool early_;
   std::uint32_t max_blocks_;
   std::unique_ptr<DeviceGuard> guard_for_construction_;
@@ -364,6 +364,7 @@ class CudaDevice final : public Device {
   std::uint64_t generation_ = 0;
   UniqueStream capture_stream_;
   bool capturing_ = false;
+  bool baked_ = false;  ///< launches of the open capture hold the peers' pointers
 };
 
 }  // namespace

@@ -146,7 +146,7 @@ class HostDevice final : public Device {
   }
   bool drain_all(std::chrono::steady_clock::time_point /*deadline*/) override { return true; }
 
-  bool begin_capture(void* /*stream*/) override { return false; }
+  bool begin_capture(void* /*stream*/, bool /*baked_pointers*/) override { return false; }
   std::unique_ptr<CapturedLaunches> end_capture(void* /*stream*/) override { return nullptr; }
 
  private:
