@@ -43,12 +43,32 @@ __device__ inline std::uint32_t load_relaxed(const std::uint32_t* from) {
 }
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
+/// The compiler takes it as a new value: what comes after cannot be computed another way.
+__device__ inline std::uint64_t settle(std::uint32_t& value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+__device__ inline std::uint64_t settle(std::uint64_t& value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
+/// @param address of global memory
+template <class T>
+__device__ inline std::uint64_t settle(T*& address) {
+  asm volatile("" : "+l"(address));
+  __builtin_assume(__isGlobal(address));
+  return reinterpret_cast<std::uint64_t>(address);
+}
+
 /// Programmatic dependent launch: what the launch in front wrote is visible after it, and the one
 /// behind may come now. Not earlier: a whole chain of launches would then wait on the device at the
 /// same time, and where ranks share it, keep out the ones that it waits for.
-__device__ inline void wait_for_predecessor() {
+/// @param settled a sum of what shall be known before, where it costs nothing; never zero, as some
+///                of it are addresses. The assembler moves arithmetic down past a wait that does
+///                not depend on it.
+__device__ inline void wait_for_predecessor(std::uint64_t settled) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  if (settled != 0) asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

@@ -45,8 +45,9 @@ static __device__ __noinline__ std::uint64_t look_around(DeviceState& state, std
 ///
 /// Why two parities suffice: I write at the parity of s again in step s+2, after my whole block has
 /// ended s+1, so after it has received s+1 from block b of every peer, which sent that only after
-/// its whole block had consumed s (end is a barrier of the block). Blocks of other numbers share
-/// nothing, so the grid may change from launch to launch. It is the same on all ranks for a call.
+/// its whole block had consumed s (end is a barrier of the block, or the end of the launch). Blocks
+/// of other numbers share nothing, so the grid may change from launch to launch. It is the same on
+/// all ranks for a call.
 ///
 /// From launch to launch more is known: who has received anything of a peer's launch knows that the
 /// peer's launches before it are over, with all of their blocks.
@@ -54,27 +55,31 @@ template <int World>
 class BlockSteps {
  public:
   __device__ BlockSteps(DeviceState* state, const Peers<World>& peers)
-      : state_(*state),
-        peers_(peers),
-        source_bytes_(std::uint64_t{peers.layout().max_blocks} * peers.layout().lines_per_block *
-                      kLineBytes),
-        block_offset_(std::uint64_t{blockIdx.x} * peers.layout().lines_per_block * kLineBytes) {}
+      : state_(*state), peers_(peers), counters_(state->step[blockIdx.x]), thread_(threadIdx.x) {}
 
-  /// The gate, and what the announcement said; takes up the counter.
-  /// @return false: leave at once, all threads alike
+  /// For wait_for_predecessor().
+  __device__ std::uint64_t settle() { return cuda::settle(counters_) + cuda::settle(thread_); }
+
+  /// The gate, and what the announcement said; takes up the counter. Of this thread alone: the gate
+  /// may close meanwhile, and then others of the block may have found it open.
+  /// @return false: take no part, but in count_if_caught()
   __device__ bool enter(bool announced) {
-    const std::uint32_t gate = load_relaxed(&state_.control.gate);
-    step_ = load_relaxed(&state_.step[blockIdx.x]);
+    gate_ = load_relaxed(&state_.control.gate);
+    step_ = load_relaxed(&counters_[thread_ / kWarp]);
     const std::uint32_t refused = announced ? load_relaxed(&state_.refused) : 0;
-    if (__syncthreads_or(gate != kGateOpen) != 0) {
-      if (blockIdx.x == 0 && threadIdx.x == 0) count_caught();
-      return false;
-    }
-    return refused == 0;
+    return gate_ == kGateOpen && refused == 0;
+  }
+  /// After enter, where it costs no time: tells the host of a launch that found the gate closed.
+  /// One that failed leaves a closed gate behind, which is no suspend.
+  __device__ void count_if_caught() {
+    if (gate_ == kGateOpen || blockIdx.x != 0 || thread_ != 0) return;
+    if (load_relaxed(&state_.failed) != 0) return;
+    HostWords& words = *state_.control.words;
+    *reinterpret_cast<volatile std::uint64_t*>(&words.caught) = atomicAdd(&state_.caught, 1u) + 1;
   }
   /// The gate alone, of a launch that is not counted.
   __device__ bool enter_quietly() {
-    step_ = load_relaxed(&state_.step[blockIdx.x]);
+    step_ = load_relaxed(&counters_[thread_ / kWarp]);
     return __syncthreads_or(load_relaxed(&state_.control.gate) != kGateOpen) == 0;
   }
 
@@ -99,13 +104,15 @@ class BlockSteps {
     return step == 0xffffffffu ? 2 : step + 1;
   }
 
-  /// Line `index` that this rank writes in this step in the arena of the k-th after it.
-  __device__ std::byte* line_to(int k, std::uint32_t index) const {
-    return peers_.arena(k) + line_offset(rank(), index);
+  /// Where this rank writes its lines of even steps in the arena of the k-th after it.
+  __device__ std::byte* lines_to(int k) const { return peers_.arena(k) + lines_of(rank()); }
+  /// Where `source` writes its lines of even steps in the own arena.
+  __device__ std::byte* lines_from(int source) const {
+    return peers_.own_arena() + lines_of(source);
   }
-  /// Line `index` that `source` writes in the own arena in this step.
-  __device__ std::byte* line_from(int source, std::uint32_t index) const {
-    return peers_.own_arena() + line_offset(source, index);
+  /// From the lines of even steps to those of odd ones.
+  __device__ std::uint64_t parity_bytes() const {
+    return peers_.layout().lines[1] - peers_.layout().lines[0];
   }
 
   /// Waits until `missing()` gives no rank (-1), by one thread.
@@ -128,7 +135,7 @@ class BlockSteps {
   /// @return false: leave, all threads alike
   __device__ bool exchange_flags(bool failed = false) {
     if (!end(failed)) return false;
-    const int peer = static_cast<int>(threadIdx.x);
+    const int peer = static_cast<int>(thread_);
     if (peer < world() && peer != rank()) {
       store_release(flag(peers_.arena_of(peer), rank()), step_);
       // A fast peer may be one step further already, and never two: it would need this step's flag.
@@ -145,36 +152,34 @@ class BlockSteps {
   /// A barrier of the block. @return false when a thread has failed: leave, all threads alike
   __device__ bool end(bool failed) { return __syncthreads_or(failed) == 0; }
 
-  /// Keeps the counter for the next launch; every thread may call it, after the last barrier.
+  /// Keeps the counter for the next launch; every thread calls it, once, in or after the last step.
+  /// A warp has taken up its own copy before it writes here, and this launch's warps take up no
+  /// other. The next launch may have more of them, so that each warp writes the copies of those
+  /// too:
+  ///
+  ///   3 warps   | 0 | 1 | 2 | 0 | 1 | 2 | 0 | 1 |   which warp writes which of the copies
   __device__ void leave() {
-    if (threadIdx.x == 0) state_.step[blockIdx.x] = step_;
+    const std::uint32_t copy = thread_ / kWarp + thread_ % kWarp * (blockDim.x / kWarp);
+    if (copy < kMaxWarps) counters_[copy] = step_;
   }
 
  private:
   __device__ std::uint64_t place(int source) const {
     return static_cast<std::uint64_t>(source) * peers_.layout().max_blocks + blockIdx.x;
   }
-  __device__ std::uint64_t line_offset(int source, std::uint32_t index) const {
-    const std::uint64_t begin =
-        step_ % 2 == 0 ? peers_.layout().lines[0] : peers_.layout().lines[1];
-    return begin + block_offset_ + static_cast<unsigned>(source) * source_bytes_ +
-           index * kLineBytes;
+  __device__ std::uint64_t lines_of(int source) const {
+    return peers_.layout().lines[0] + place(source) * peers_.layout().lines_per_block * kLineBytes;
   }
   __device__ std::uint32_t* flag(std::byte* arena, int source) const {
     return reinterpret_cast<std::uint32_t*>(arena + peers_.layout().flags +
                                             place(source) * kFlagBytes);
   }
-  /// A launch that fails leaves a closed gate behind, which is no suspend.
-  __device__ void count_caught() {
-    if (load_relaxed(&state_.failed) != 0) return;
-    HostWords& words = *state_.control.words;
-    *reinterpret_cast<volatile std::uint64_t*>(&words.caught) = atomicAdd(&state_.caught, 1u) + 1;
-  }
 
   DeviceState& state_;
   const Peers<World>& peers_;
-  std::uint64_t source_bytes_;  ///< of the lines of a source
-  std::uint64_t block_offset_;
+  std::uint32_t* counters_;  ///< of this block's warps: the last step that it has taken
+  std::uint32_t thread_;
+  std::uint32_t gate_ = kGateOpen;
   std::uint32_t step_ = 0;
 };
 

@@ -11,6 +11,10 @@ namespace librun::cuda {
 
 inline constexpr int kMaxWorld = 16;
 inline constexpr std::uint32_t kMaxBlocks = 128;
+/// Of a block that forms a team.
+inline constexpr std::uint32_t kMaxThreads = 256;
+inline constexpr std::uint32_t kWarp = 32;
+inline constexpr std::uint32_t kMaxWarps = kMaxThreads / kWarp;
 
 /// Sixteen bytes, as four words.
 struct LineWords {
@@ -32,9 +36,10 @@ struct alignas(16) PeerTable {
 struct DeviceState {
   ControlBlock control;  ///< copied from the host by publish
   PeerTable peers;       ///< the table once more, as kernels like it
-  /// The last step that each block has taken, on its own: no rendezvous of the grid. Zero at the
-  /// start of a generation, when all arenas are fresh too.
-  std::uint32_t step[kMaxBlocks];
+  /// The last step that each block has taken, on its own: no rendezvous of the grid. Each warp has
+  /// a copy, which nobody else writes in a launch that the warp is part of: no barrier either.
+  /// Zero at the start of a generation, when all arenas are fresh too.
+  std::uint32_t step[kMaxBlocks][kMaxWarps];
   std::uint32_t failed;   ///< the first failing block has reported
   std::uint32_t refused;  ///< what the announcement of the call under way said: 0: go on
   Announcement announced[kMaxWorld];

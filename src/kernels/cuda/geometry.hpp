@@ -27,15 +27,12 @@ inline Spread plain_spread(std::uint64_t size_bytes, std::uint32_t max_blocks) {
   return {static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, most)), kPlainThreads};
 }
 
-/// Threads of a kernel on armed lines. Each rank more takes registers, and two launches must fit on
-/// the device; what is no sum is not unrolled. @param world 0: known at run time only
-constexpr std::uint32_t max_ring_threads(int world) { return world == 2 ? 512 : 256; }
-
 /// @pre args.count > 0
 inline Spread spread_of(const AllReduceArgs& args, int world, const ArenaLayout& layout) {
-  // Measured at 2 and 8 ranks on one H200: 64 to 256 are alike, docs/measurements/h200-kernels.md.
+  // Measured at 2 ranks on one H200, docs/measurements/h200-kernels.md: fewer blocks are better for
+  // ll, and one_shot does not mind.
+  constexpr std::uint64_t kLlLinesPerBlock = 256;
   constexpr std::uint64_t kLinesPerBlock = 128;
-  constexpr std::uint64_t kWarp = 32;
   const auto ceil = [](std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; };
   const std::uint64_t element = element_bytes(args.dtype);
   const bool ll = args.body == Body::ll;
@@ -44,10 +41,9 @@ inline Spread spread_of(const AllReduceArgs& args, int world, const ArenaLayout&
   if (args.body == Body::two_shot || args.body == Body::zero_copy)
     lines = ceil(lines, static_cast<std::uint64_t>(world));
   const std::uint64_t most_threads =
-      ll ? layout.lines_per_block
-         : std::min(max_ring_threads(args.op == LIBRUN_SUM ? world : 0), layout.ring_lines);
-  const std::uint64_t n_blocks =
-      std::clamp<std::uint64_t>(ceil(lines, kLinesPerBlock), 1, layout.max_blocks);
+      std::min<std::uint64_t>(ll ? layout.lines_per_block : layout.ring_lines, kMaxThreads);
+  const std::uint64_t n_blocks = std::clamp<std::uint64_t>(
+      ceil(lines, ll ? kLlLinesPerBlock : kLinesPerBlock), 1, layout.max_blocks);
   const std::uint64_t fair = ceil(lines, n_blocks);
   const std::uint64_t n_threads =
       std::clamp<std::uint64_t>(ceil(fair, kWarp) * kWarp, kWarp, most_threads);

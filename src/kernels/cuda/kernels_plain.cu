@@ -61,11 +61,13 @@ __global__ void __launch_bounds__(kThreads)
     } else {
       const auto* own = reinterpret_cast<const std::uint32_t*>(&mine) + 3 * index;
       fence_system();
-      store_line(steps.line_to(peers.distance_to(peer), index),
+      const std::uint64_t offset =
+          index * kLineBytes + (steps.epoch() % 2 == 0 ? 0 : steps.parity_bytes());
+      store_line(steps.lines_to(peers.distance_to(peer)) + offset,
                  make_uint4(own[0], own[1], own[2], steps.epoch()));
       uint4 line;
       failed = !steps.wait([&] {
-        line = load_line(steps.line_from(peer, index));
+        line = load_line(steps.lines_from(peer) + offset);
         return line.w == steps.epoch() ? -1 : peer;
       });
       fence_system();
@@ -103,8 +105,9 @@ __device__ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t s
 __global__ void __launch_bounds__(kThreads) copy(const KernelArgs args, std::uint64_t size_bytes) {
   const Peers<0> peers(args.state->peers);
   BlockSteps<0> steps(args.state, peers);
-  if (!steps.enter(args.announced)) return;
-  if (args.send != args.recv) copy_bytes(args.recv, args.send, size_bytes);
+  const bool admitted = steps.enter(args.announced);
+  steps.count_if_caught();
+  if (admitted && args.send != args.recv) copy_bytes(args.recv, args.send, size_bytes);
 }
 
 // The barriers of the host order the two halves: staging 0 is free when a publish starts, and
@@ -113,7 +116,9 @@ __global__ void __launch_bounds__(kThreads)
     stage_publish(const KernelArgs args, std::uint64_t size_bytes) {
   const Peers<0> peers(args.state->peers);
   BlockSteps<0> steps(args.state, peers);
-  if (!steps.enter(false)) return;
+  const bool admitted = steps.enter(false);
+  steps.count_if_caught();
+  if (!admitted) return;
   copy_bytes(peers.own_arena() + peers.layout().staging[0], args.send, size_bytes);
 }
 
@@ -122,7 +127,9 @@ __global__ void __launch_bounds__(kThreads) stage_reduce(const KernelArgs args) 
   using T = typename V::Type;
   const Peers<0> peers(args.state->peers);
   BlockSteps<0> steps(args.state, peers);
-  if (!steps.enter(false)) return;
+  const bool admitted = steps.enter(false);
+  steps.count_if_caught();
+  if (!admitted) return;
   const UserRange<T> recv(args.recv, args.count * sizeof(T));
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads * kVectorBytes;
   for (std::uint64_t at = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) * kVectorBytes;

@@ -14,7 +14,7 @@ inline constexpr std::size_t kDefaultArenaBytes = std::size_t{64} << 20;
 /// What travels whole.
 inline constexpr std::size_t kLineBytes = 16;
 /// Each thread of an ll kernel has one.
-inline constexpr std::uint32_t kMaxLinesPerBlock = 256;
+inline constexpr std::uint32_t kMaxLinesPerBlock = kMaxThreads;
 /// Announcements travel as lines with 12 bytes of data each.
 inline constexpr std::uint32_t kAnnouncementLines = sizeof(Announcement) / 12;
 /// Each flag has a place of its own, so that polling one does not disturb another.
@@ -41,7 +41,6 @@ inline ArenaLayout make_layout(int world, std::size_t arena_bytes, int ranks_on_
                                std::uint32_t max_blocks = 0) {
   constexpr std::size_t kProofBytes = std::size_t{64} << 10;
   constexpr std::size_t kGrain = 512;
-  constexpr std::uint32_t kWarp = 32;
   const auto ranks = static_cast<std::size_t>(world);
   const std::size_t sources = std::max<std::size_t>(ranks - 1, 1);
   ArenaLayout layout{};

@@ -28,65 +28,106 @@ struct LlLine {
     if constexpr (kWords == 3) data.words[2] = line.z;
     return data;
   }
-  __device__ static Data load(const T* from, std::uint64_t begin, std::uint64_t count) {
+  /// @param n elements that there are, the others read as zero
+  __device__ static Data load(const T* from, std::uint32_t n) {
     Data data;
 #pragma unroll
     for (std::uint32_t& word : data.words) word = 0;
-    if (kByWords && is_whole(from, begin, count)) {
-      const auto* words = reinterpret_cast<const std::uint32_t*>(from + begin);
+    if (kByWords && is_whole(from, n)) {
+      const auto* words = reinterpret_cast<const std::uint32_t*>(from);
 #pragma unroll
       for (int i = 0; i < kWords; ++i) data.words[i] = words[i];
       return data;
     }
 #pragma unroll
     for (int i = 0; i < Data::kElements; ++i)
-      if (begin + i < count) data.elements[i] = from[begin + i];
+      if (i < n) data.elements[i] = from[i];
     return data;
   }
-  __device__ static void store(T* to, std::uint64_t begin, std::uint64_t count, const Data& data) {
-    if (kByWords && is_whole(to, begin, count)) {
-      auto* words = reinterpret_cast<std::uint32_t*>(to + begin);
+  __device__ static void store(T* to, std::uint32_t n, const Data& data) {
+    if (kByWords && is_whole(to, n)) {
+      auto* words = reinterpret_cast<std::uint32_t*>(to);
 #pragma unroll
       for (int i = 0; i < kWords; ++i) words[i] = data.words[i];
       return;
     }
 #pragma unroll
     for (int i = 0; i < Data::kElements; ++i)
-      if (begin + i < count) to[begin + i] = data.elements[i];
+      if (i < n) to[i] = data.elements[i];
   }
 
  private:
   static constexpr bool kByWords = sizeof(T) < 4;
-  __device__ static bool is_whole(const T* at, std::uint64_t begin, std::uint64_t count) {
-    return begin + kElements <= count && reinterpret_cast<std::uintptr_t>(at) % 4 == 0;
+  __device__ static bool is_whole(const T* at, std::uint32_t n) {
+    return n == kElements && reinterpret_cast<std::uintptr_t>(at) % 4 == 0;
   }
+};
+
+/// Where the line of one thread goes to and comes from. All of it is known before the launch in
+/// front is over but the step.
+template <int World>
+class LinePlaces {
+ public:
+  __device__ LinePlaces(const BlockSteps<World>& steps, std::uint32_t index)
+      : steps_(steps), even_(index * kLineBytes), odd_(index * kLineBytes + steps.parity_bytes()) {
+#pragma unroll
+    for (int k = 1; k < World; ++k) to_[k] = steps.lines_to(k);
+#pragma unroll
+    for (int i = 0; i < kSources<World>; ++i)
+      from_[i] = steps.lines_from(source_of(i, steps.peers()));
+  }
+  /// For wait_for_predecessor().
+  __device__ std::uint64_t settle() {
+    std::uint64_t sum = cuda::settle(even_) + cuda::settle(odd_);
+#pragma unroll
+    for (int k = 1; k < World; ++k) sum += cuda::settle(to_[k]);
+#pragma unroll
+    for (int i = 0; i < kSources<World>; ++i) sum += cuda::settle(from_[i]);
+    return sum;
+  }
+  /// From each of them to the line of this step.
+  __device__ std::uint64_t offset() const { return steps_.epoch() % 2 == 0 ? even_ : odd_; }
+  __device__ std::byte* to(int k) const { return World > 0 ? to_[k] : steps_.lines_to(k); }
+  /// Of the i-th of kSources<World>.
+  __device__ const std::byte* from(int i) const { return from_[i]; }
+
+ private:
+  const BlockSteps<World>& steps_;
+  std::uint64_t even_;
+  std::uint64_t odd_;
+  std::byte* to_[World > 0 ? World : 1];
+  std::byte* from_[World > 0 ? kSources<World> : 1];
 };
 
 /// The result of one line, once it has come from every peer.
 /// @return false when the wait was given up
 template <class V>
-__device__ bool receive_ll(BlockSteps<V::kWorld>& steps, std::uint32_t index, librun_op_t op,
-                           const typename LlLine<typename V::Type>::Data& own,
+__device__ bool receive_ll(BlockSteps<V::kWorld>& steps, const LinePlaces<V::kWorld>& places,
+                           librun_op_t op, const typename LlLine<typename V::Type>::Data& own,
                            typename LlLine<typename V::Type>::Data& result) {
   using T = typename V::Type;
   using Line = LlLine<T>;
   const int rank = steps.rank();
+  std::uint64_t offset = places.offset();
+  settle(offset);  // or each poll computes it anew
   if constexpr (V::kWorld > 0) {
     // All at once: one wait for the slowest, not one for each.
-    uint4 lines[V::kWorld];
+    constexpr int kLines = kSources<V::kWorld>;
+    uint4 lines[kLines];
     const bool arrived = steps.wait([&] {
       int missing = -1;
 #pragma unroll
-      for (int source = 0; source < V::kWorld; ++source)
-        if (source != rank) lines[source] = load_line(steps.line_from(source, index));
+      for (int i = 0; i < kLines; ++i)
+        if (is_peer<V::kWorld>(i, rank)) lines[i] = load_line(places.from(i) + offset);
 #pragma unroll
-      for (int source = 0; source < V::kWorld; ++source)
-        if (source != rank && lines[source].w != steps.epoch()) missing = source;
+      for (int i = 0; i < kLines; ++i)
+        if (is_peer<V::kWorld>(i, rank) && lines[i].w != steps.epoch())
+          missing = source_of(i, steps.peers());
       return missing;
     });
     if (!arrived) return false;
     result = reduce_ranks<T, V::kSum, V::kWorld, Line::kWords>(V::kWorld, op, [&](int source) {
-      return source == rank ? own : Line::data_of(lines[source]);
+      return source == rank ? own : Line::data_of(lines[V::kWorld == 2 ? 0 : source]);
     });
     return true;
   } else {
@@ -95,7 +136,7 @@ __device__ bool receive_ll(BlockSteps<V::kWorld>& steps, std::uint32_t index, li
       if (source == rank || failed) return own;
       uint4 line;
       failed = !steps.wait([&] {
-        line = load_line(steps.line_from(source, index));
+        line = load_line(steps.lines_from(source) + offset);
         return line.w == steps.epoch() ? -1 : source;
       });
       return Line::data_of(line);
@@ -106,45 +147,62 @@ __device__ bool receive_ll(BlockSteps<V::kWorld>& steps, std::uint32_t index, li
 
 /// Each thread has one line of each step.
 template <class V, class Args>
-__global__ void __launch_bounds__(kMaxLinesPerBlock) ll(const __grid_constant__ Args all) {
+__global__ void __launch_bounds__(kMaxThreads) ll(const __grid_constant__ Args all) {
   using T = typename V::Type;
   using Line = LlLine<T>;
   const KernelArgs& args = call_of(all);
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
-  const T* send = reinterpret_cast<const T*>(args.send);
-  T* recv = reinterpret_cast<T*>(args.recv);
+  if (!steps.in_team()) return;
   const std::uint64_t lines = (args.count + Line::kElements - 1) / Line::kElements;
   const std::uint32_t teams = steps.teams();
-  const std::uint32_t index = threadIdx.x;
   const std::uint64_t share =
       fair_share(args, lines, teams, peers.layout().lines_per_block, blockDim.x);
-  const auto element_of = [&](std::uint64_t base) {
-    return (base + share * blockIdx.x + index) * Line::kElements;
+  const std::uint64_t stride = share * teams;
+  std::uint64_t begin = (share * blockIdx.x + threadIdx.x) * Line::kElements;
+  const auto* send = reinterpret_cast<const T*>(args.send) + begin;
+  auto* recv = reinterpret_cast<T*>(args.recv) + begin;
+  const auto elements_here = [&] {
+    const std::uint64_t rest = threadIdx.x < share && begin < args.count ? args.count - begin : 0;
+    return static_cast<std::uint32_t>(rest < Line::kElements ? rest : Line::kElements);
   };
-  wait_for_predecessor();
-  if (!steps.in_team()) return;
+  std::uint32_t n = elements_here();
+  // The proof of the parities wants a line from every block in every step, be it empty.
+  std::uint32_t takes_part = n > 0 || threadIdx.x == 0;
+  std::uint64_t rest = lines;
+  std::uint32_t last = rest <= stride;
+  LinePlaces<V::kWorld> places(steps, threadIdx.x);
+  wait_for_predecessor(places.settle() + steps.settle() + settle(send) + settle(recv) + settle(n) +
+                       settle(takes_part) + settle(last));
+  bool failed = !steps.enter(args.announced);
   // Before the gate is known: the loads overlap, and the buffer is the caller's own.
-  auto own = Line::load(send, element_of(0), index < share ? args.count : 0);
-  if (!steps.enter(args.announced)) return;
-  for (std::uint64_t base = 0; base < lines; base += share * teams) {
-    const std::uint64_t begin = element_of(base);
-    const bool mine = index < share && begin < args.count;
-    if (base > 0) own = Line::load(send, begin, mine ? args.count : 0);
+  auto own = Line::load(send, n);
+  while (true) {
     steps.begin();
-    bool failed = false;
-    // The proof of the parities wants a line from every block in every step, be it empty.
-    if (mine || index == 0) {
+    const bool works = !failed && takes_part != 0;
+    if (works) {
       const uint4 line = Line::with_epoch(own, steps.epoch());
 #pragma unroll
-      for (int k = 1; k < peers.world(); ++k) store_line(steps.line_to(k, index), line);
-      typename Line::Data result;
-      failed = !receive_ll<V>(steps, index, args.op, own, result);
-      if (mine && !failed) Line::store(recv, begin, args.count, result);
+      for (int k = 1; k < peers.world(); ++k) store_line(places.to(k) + places.offset(), line);
     }
-    if (!steps.end(failed)) return;
+    if (last != 0 && !failed) steps.leave();
+    if (works) {
+      typename Line::Data result;
+      failed = !receive_ll<V>(steps, places, args.op, own, result);
+      if (!failed) Line::store(recv, n, result);
+    }
+    // The end of the launch is the barrier of the last step.
+    if (last != 0 || !steps.end(failed)) break;
+    rest -= stride;
+    last = rest <= stride;
+    begin += stride * Line::kElements;
+    send += stride * Line::kElements;
+    recv += stride * Line::kElements;
+    n = elements_here();
+    takes_part = n > 0 || threadIdx.x == 0;
+    own = Line::load(send, n);
   }
-  steps.leave();
+  steps.count_if_caught();
 }
 
 }  // namespace librun::cuda

@@ -7,113 +7,187 @@
 
 namespace librun::cuda {
 
-template <int World>
-inline constexpr std::uint32_t kRingThreads = max_ring_threads(World);
-
 /// Lines that a thread has in flight in each step: few peers leave registers for more.
 template <int World>
-inline constexpr int kOneShotLines = World == 2 ? 2 : 1;
+inline constexpr int kOneShotLines = World == 2 ? 4 : 1;
 
+// A step is a piece of lines for each block, and of a piece a thread has every blockDim-th line:
+//
+//   step    | piece of block 0 | piece of block 1 | ... |
+//   piece   | threads 0, 1, ...   | threads 0, 1, ...   | ... |   rows
 template <class V>
 class OneShot {
   using T = typename V::Type;
+  using Steps = BlockSteps<V::kWorld>;
   static constexpr int kLines = kOneShotLines<V::kWorld>;
 
  public:
-  __device__ OneShot(const KernelArgs& args, BlockSteps<V::kWorld>& steps)
+  __device__ OneShot(const KernelArgs& args, Steps& steps)
       : steps_(steps),
         ring_(steps.peers(), RingOf::inputs),
         op_(args.op),
-        send_(args.send, args.count * sizeof(T)),
-        recv_(args.recv, args.count * sizeof(T)),
-        lines_((send_.size_bytes + kVectorBytes - 1) / kVectorBytes),
-        teams_(steps.teams()),
-        piece_(fair_share(args, lines_, teams_, steps.peers().layout().ring_lines,
-                          blockDim.x * kLines)) {}
+        thread_(threadIdx.x),
+        row_(blockDim.x),
+        aligned_(is_aligned(args.send) && is_aligned(args.recv)) {
+    const std::uint64_t size_bytes = args.count * sizeof(T);
+    lines_ = (size_bytes + kVectorBytes - 1) / kVectorBytes;
+    const std::uint32_t teams = steps.teams();
+    const std::uint64_t piece =
+        fair_share(args, lines_, teams, steps.peers().layout().ring_lines, blockDim.x * kLines);
+    stride_ = teams * piece;
+    const std::uint64_t first = (blockIdx.x * piece + thread_) * kVectorBytes;
+    send_ = args.send + first;
+    recv_ = args.recv + first;
+    left_ = size_bytes - first;
+#pragma unroll
+    for (int u = 0; u < kLines; ++u) most_ += thread_ + u * row_ < piece;
+    now_ = rows_at(left_);
+    single_ = lines_ <= stride_;
+  }
+  /// For wait_for_predecessor().
+  __device__ std::uint64_t settle() {
+    return ring_.settle() + cuda::settle(send_) + cuda::settle(recv_) + cuda::settle(left_) +
+           cuda::settle(now_.present) + cuda::settle(now_.whole) + cuda::settle(thread_) +
+           cuda::settle(row_) + cuda::settle(single_);
+  }
 
   /// The input of the first step; needs no gate.
-  __device__ void prepare() { load(blockIdx.x * piece_, own_); }
+  __device__ void prepare() { load(send_, left_, now_, own_); }
 
-  // A thread meets the same thread of its peers only: no barrier before the end.
-  __device__ void run() {
-    const std::uint64_t stride = teams_ * piece_;
-    std::uint64_t base = 0;
-    std::uint64_t begin = blockIdx.x * piece_;
-    bool failed = false;
+  __device__ void run(bool admitted) {
+    if (single_ == 0) return run_pipelined(admitted);
+    if (!admitted) return;
+    steps_.begin();
+    push(now_, steps_.epoch(), own_);
+    steps_.leave();
+    receive();
+  }
+
+ private:
+  // A thread meets the same thread of its peers only: no barrier but between rounds.
+  __device__ void run_pipelined(bool admitted) {
+    bool failed = !admitted;
     while (true) {
-      const std::uint64_t round_end = end_of_round(base, stride, lines_);
-      push(begin, BlockSteps<V::kWorld>::after(steps_.epoch()), own_);
-      for (; base < round_end && !failed; base += stride, begin += stride) {
+      const bool last_round = lines_ <= kRoundSteps * stride_;
+      std::uint64_t rest = last_round ? lines_ : kRoundSteps * stride_;
+      lines_ -= rest;
+      if (!failed) push(now_, Steps::after(steps_.epoch()), own_);
+      while (rest > 0 && !failed) {
         steps_.begin();
+        const bool more = rest > stride_;
+        const std::uint64_t step_bytes = stride_ * kVectorBytes;
+        Rows then{};
         Vector<T> next[kLines];
-        if (base + stride < round_end) {
-          load(begin + stride, next);
-          push(begin + stride, BlockSteps<V::kWorld>::after(steps_.epoch()), next);
+        if (more) {
+          then = rows_at(left_ - step_bytes);
+          load(send_ + step_bytes, left_ - step_bytes, then, next);
+          push(then, Steps::after(steps_.epoch()), next);
         }
-        failed = !receive(begin);
+        failed = !receive();
+        rest -= more ? stride_ : rest;
+        send_ += step_bytes;
+        recv_ += step_bytes;
+        left_ -= step_bytes;
+        now_ = then;
 #pragma unroll
         for (int u = 0; u < kLines; ++u) own_[u] = next[u];
       }
-      if (base >= lines_) break;
+      if (last_round) break;
       if (!steps_.exchange_flags(failed)) return;
-      load(begin, own_);
+      now_ = rows_at(left_);
+      load(send_, left_, now_, own_);
     }
     if (steps_.end(failed)) steps_.leave();
   }
 
- private:
-  __device__ static std::uint32_t index_of(int u) { return u * blockDim.x + threadIdx.x; }
-  /// Whether this thread has a line u in the piece that begins at line `begin`.
-  __device__ bool has(std::uint64_t begin, int u) const {
-    return index_of(u) < piece_ && begin + index_of(u) < lines_;
-  }
-
-  __device__ void load(std::uint64_t begin, Vector<T>* values) const {
-#pragma unroll
-    for (int u = 0; u < kLines; ++u)
-      if (has(begin, u)) values[u] = send_.load((begin + index_of(u)) * kVectorBytes);
-  }
-  __device__ void push(std::uint64_t begin, std::uint32_t step, const Vector<T>* values) const {
-#pragma unroll
-    for (int u = 0; u < kLines; ++u)
-      if (has(begin, u))
-#pragma unroll
-        for (int k = 1; k < steps_.world(); ++k)
-          ring_.send(k, step, index_of(u), to_words(values[u]));
-  }
-  __device__ bool receive(std::uint64_t begin) {
+  /// Of the lines of a thread in a step: how many there are, and how many of these can be moved as
+  /// they are. The others come last.
+  struct Rows {
+    std::uint32_t present;
+    std::uint32_t whole;
+  };
+  /// @param left bytes from the thread's first line to the end, negative beyond it
+  __device__ Rows rows_at(std::uint64_t left) const {
+    Rows rows{};
 #pragma unroll
     for (int u = 0; u < kLines; ++u) {
-      if (!has(begin, u)) continue;
+      const auto here = static_cast<std::int64_t>(left - row_bytes(u));
+      rows.present += u < most_ && here > 0;
+      rows.whole += aligned_ && u < most_ && here >= static_cast<std::int64_t>(kVectorBytes);
+    }
+    return rows;
+  }
+  __device__ std::uint64_t row_bytes(int u) const { return u * row_ * kVectorBytes; }
+
+  __device__ void load(const std::byte* from, std::uint64_t left, const Rows& rows,
+                       Vector<T>* values) const {
+#pragma unroll
+    for (int u = 0; u < kLines; ++u)
+      if (u < rows.whole) values[u] = load_vector<T>(from + row_bytes(u));
+    if (rows.whole == rows.present) return;
+#pragma unroll
+    for (int u = 0; u < kLines; ++u)
+      if (u >= rows.whole && u < rows.present)
+        values[u] = load_part<T>(from + row_bytes(u), left - row_bytes(u));
+  }
+  __device__ void push(const Rows& rows, std::uint32_t step, const Vector<T>* values) const {
+    const std::uint64_t at = ring_.offset(step, thread_);
+#pragma unroll
+    for (int u = 0; u < kLines; ++u)
+      if (u < rows.present)
+#pragma unroll
+        for (int k = 1; k < steps_.world(); ++k)
+          ring_.send(k, at + row_bytes(u), to_words(values[u]));
+  }
+  __device__ bool receive() {
+    std::uint64_t at = ring_.offset(steps_.epoch(), thread_);
+    cuda::settle(at);  // or each poll computes it anew
+    const auto place = [&](int u) { return at + row_bytes(u); };
+    Arrivals<V> arrivals[kLines];
+    if (!await_all(steps_, ring_, arrivals, now_.present, place)) return false;
+#pragma unroll
+    for (int u = 0; u < kLines; ++u) {
+      if (u >= now_.present) break;
       Vector<T> sum;
-      if (!receive_and_reduce<V>(steps_, ring_, index_of(u), op_, own_[u], sum)) return false;
-      recv_.store((begin + index_of(u)) * kVectorBytes, sum);
+      if (!arrivals[u].take(steps_, ring_, place(u), op_, own_[u], sum)) return false;
+      if (u < now_.whole)
+        store_vector<T>(recv_ + row_bytes(u), sum);
+      else
+        store_part<T>(recv_ + row_bytes(u), left_ - row_bytes(u), sum);
     }
     return true;
   }
 
-  BlockSteps<V::kWorld>& steps_;
-  const ArmedRing<V::kWorld> ring_;
+  Steps& steps_;
+  ArmedRing<V::kWorld> ring_;
   librun_op_t op_;
-  UserRange<T> send_;
-  UserRange<T> recv_;
-  std::uint64_t lines_;
-  std::uint32_t teams_;
-  std::uint64_t piece_;  ///< lines of a block in a step
+  std::uint32_t thread_;
+  std::uint32_t row_;       ///< lines from one of a thread to its next in a piece
+  std::uint32_t most_ = 0;  ///< lines of this thread in a whole piece
+  std::uint32_t single_;    ///< one step is all: nothing to overlap, and no time to prepare it
+  bool aligned_;            ///< input and output
+  std::uint64_t stride_;    ///< lines of a step, of all blocks
+  std::uint64_t lines_;     ///< of the rounds to come
+  // Of this thread's first line of the step under way:
+  const std::byte* send_;
+  std::byte* recv_;
+  std::uint64_t left_;  ///< bytes from there to the end, negative beyond it
+  Rows now_;
   Vector<T> own_[kLines];
 };
 
 template <class V, class Args>
-__global__ void __launch_bounds__(kRingThreads<V::kWorld>, 2)
-    one_shot(const __grid_constant__ Args all) {
+__global__ void __launch_bounds__(kMaxThreads, 2) one_shot(const __grid_constant__ Args all) {
   const KernelArgs& args = call_of(all);
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
-  OneShot<V> body(args, steps);
-  wait_for_predecessor();
   if (!steps.in_team()) return;
+  OneShot<V> body(args, steps);
+  wait_for_predecessor(body.settle() + steps.settle());
+  const bool admitted = steps.enter(args.announced);
   body.prepare();
-  if (steps.enter(args.announced)) body.run();
+  body.run(admitted);
+  steps.count_if_caught();
 }
 
 }  // namespace librun::cuda

@@ -65,4 +65,19 @@ class Peers {
   std::byte* arena_[World > 0 ? World : 1];
 };
 
+/// What comes from peers stands in an array that is gone through in unrolled loops. Where there is
+/// one peer it has one place; else each rank has its own, and that of this rank is left out, so
+/// that no index depends on the rank.
+template <int World>
+inline constexpr int kSources = World == 2 ? 1 : World;
+
+template <int World>
+__device__ inline bool is_peer(int i, int rank) {
+  return World == 2 || i != rank;
+}
+template <int World>
+__device__ inline int source_of(int i, const Peers<World>& peers) {
+  return World == 2 ? 1 - peers.rank() : i;
+}
+
 }  // namespace librun::cuda

@@ -34,20 +34,20 @@ class TwoShot {
         slice_(fair_share(args, lines_, teams_, steps.peers().layout().ring_lines, blockDim.x,
                           static_cast<std::uint32_t>(steps.world()))) {}
 
-  __device__ void run() {
-    bool failed = false;
+  __device__ void run(bool admitted) {
+    bool failed = !admitted;
     const bool works = threadIdx.x < slice_;
     std::uint64_t base = 0;
     while (true) {
       const std::uint64_t round_end = end_of_round(base, stride(), lines_);
-      if (works) scatter(base, Steps::after(steps_.epoch()));
+      if (works && !failed) scatter(base, Steps::after(steps_.epoch()));
       for (; base < round_end && !failed; base += stride()) {
         steps_.begin();
         if (!works) continue;
         if (base + stride() < round_end) scatter(base + stride(), Steps::after(steps_.epoch()));
         failed = !(reduce_own(base) && gather(base));
       }
-      if (base >= lines_) break;
+      if (round_end >= lines_) break;
       if (!steps_.exchange_flags(failed)) return;
     }
     if (steps_.end(failed)) steps_.leave();
@@ -103,15 +103,20 @@ class TwoShot {
     for (int k = 1; k < steps_.world(); ++k) {
       const std::uint64_t line = line_of(base, rank_after(k));
       if (takes_part(base, line))
-        inputs_.send(k, step, threadIdx.x, to_words(send_.load(line * kVectorBytes)));
+        inputs_.send(k, inputs_.offset(step, threadIdx.x),
+                     to_words(send_.load(line * kVectorBytes)));
     }
   }
   __device__ bool reduce_own(std::uint64_t base) {
     const std::uint64_t line = line_of(base, steps_.rank());
     if (!takes_part(base, line)) return true;
     const std::uint64_t at = line * kVectorBytes;
+    const std::uint64_t place = inputs_.offset(steps_.epoch(), threadIdx.x);
+    const Vector<T> own = send_.load(at);
+    Arrivals<V> arrivals[1];
     Vector<T> sum;
-    if (!receive_and_reduce<V>(steps_, inputs_, threadIdx.x, op_, send_.load(at), sum))
+    if (!await_all(steps_, inputs_, arrivals, 1, [&](int) { return place; }) ||
+        !arrivals[0].take(steps_, inputs_, place, op_, own, sum))
       return false;
     push_result(at, sum);
     return true;
@@ -119,7 +124,7 @@ class TwoShot {
   __device__ void push_result(std::uint64_t at, const Vector<T>& sum) const {
 #pragma unroll
     for (int k = 1; k < steps_.world(); ++k)
-      results_.send(k, steps_.epoch(), threadIdx.x, to_words(sum));
+      results_.send(k, results_.offset(steps_.epoch(), threadIdx.x), to_words(sum));
     recv_.store(at, sum);
   }
   __device__ bool gather(std::uint64_t base) {
@@ -129,7 +134,7 @@ class TwoShot {
       const int source = rank_after(k);
       const std::uint64_t line = line_of(base, source);
       if (!takes_part(base, line)) continue;
-      std::byte* const place = results_.place_of(k, steps_.epoch(), threadIdx.x);
+      std::byte* const place = results_.place_of(k, results_.offset(steps_.epoch(), threadIdx.x));
       uint4 words = load_line(place);
       if (!results_.await(steps_, source, place, words)) return false;
       results_.arm(place);
@@ -150,15 +155,15 @@ class TwoShot {
 };
 
 template <class V, class Args>
-__global__ void __launch_bounds__(kRingThreads<V::kWorld>, 2)
-    two_shot(const __grid_constant__ Args all) {
+__global__ void __launch_bounds__(kMaxThreads, 2) two_shot(const __grid_constant__ Args all) {
   const KernelArgs& args = call_of(all);
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
   TwoShot<V> body(args, steps);
-  wait_for_predecessor();
+  wait_for_predecessor(1);
   if (!steps.in_team()) return;
-  if (steps.enter(args.announced)) body.run();
+  body.run(steps.enter(args.announced));
+  steps.count_if_caught();
 }
 
 }  // namespace librun::cuda

@@ -50,7 +50,26 @@ static __device__ __noinline__ void store_elements(T* to, std::uint64_t count, u
     if (i < count) to[i] = value.elements[i];
 }
 
-/// Memory of the user: aligned to T only, and ending anywhere.
+/// Sixteen bytes of the user's memory, aligned.
+template <class T>
+__device__ inline Vector<T> load_vector(const std::byte* from) {
+  return to_vector<T>(__ldcg(reinterpret_cast<const uint4*>(from)));
+}
+template <class T>
+__device__ inline void store_vector(std::byte* to, const Vector<T>& value) {
+  *reinterpret_cast<uint4*>(to) = to_words(value);
+}
+/// Aligned to T only, and ending anywhere. @param left bytes to the end; beyond reads as zero
+template <class T>
+__device__ inline Vector<T> load_part(const std::byte* from, std::uint64_t left) {
+  return to_vector<T>(load_elements(reinterpret_cast<const T*>(from), left / sizeof(T)));
+}
+template <class T>
+__device__ inline void store_part(std::byte* to, std::uint64_t left, const Vector<T>& value) {
+  store_elements(reinterpret_cast<T*>(to), left / sizeof(T), to_words(value));
+}
+
+/// Memory of the user.
 template <class T>
 struct UserRange {
   std::byte* base;
@@ -60,23 +79,23 @@ struct UserRange {
   __device__ UserRange(const std::byte* at, std::uint64_t bytes)
       : base(const_cast<std::byte*>(at)), size_bytes(bytes), aligned(is_aligned(at)) {}
 
-  /// @param at a multiple of 16; what lies beyond the end reads as zero
+  /// @param at a multiple of 16
   __device__ Vector<T> load(std::uint64_t at) const {
-    if (aligned && at + kVectorBytes <= size_bytes)
-      return to_vector<T>(__ldcg(reinterpret_cast<const uint4*>(base + at)));
-    return to_vector<T>(load_elements(reinterpret_cast<const T*>(base + at), elements_from(at)));
+    return is_whole(at) ? load_vector<T>(base + at) : load_part<T>(base + at, left_at(at));
   }
   __device__ void store(std::uint64_t at, const Vector<T>& value) const {
-    if (aligned && at + kVectorBytes <= size_bytes) {
-      *reinterpret_cast<uint4*>(base + at) = to_words(value);
-      return;
-    }
-    store_elements(reinterpret_cast<T*>(base + at), elements_from(at), to_words(value));
+    if (is_whole(at))
+      store_vector<T>(base + at, value);
+    else
+      store_part<T>(base + at, left_at(at), value);
   }
 
  private:
-  __device__ std::uint64_t elements_from(std::uint64_t at) const {
-    return at < size_bytes ? (size_bytes - at) / sizeof(T) : 0;
+  __device__ bool is_whole(std::uint64_t at) const {
+    return aligned && at + kVectorBytes <= size_bytes;
+  }
+  __device__ std::uint64_t left_at(std::uint64_t at) const {
+    return at < size_bytes ? size_bytes - at : 0;
   }
 };
 

@@ -27,7 +27,7 @@ class ZeroCopy {
     // Nobody overwrites an input that a peer still reads: an element of the output is written when
     // its result has come, which its owner sent after it had read all inputs of it.
     if (all_send) return staged.run_mapped([&](int source) { return input_of(source); });
-    staged.run();
+    staged.run(true);
   }
 
  private:
@@ -81,12 +81,15 @@ class ZeroCopy {
 };
 
 template <class V>
-__global__ void __launch_bounds__(kRingThreads<V::kWorld>, 2)
+__global__ void __launch_bounds__(kMaxThreads, 2)
     zero_copy(const __grid_constant__ KernelArgs args) {
   const Peers<V::kWorld> peers(peers_of(args));
   BlockSteps<V::kWorld> steps(args.state, peers);
   if (!steps.in_team()) return;
-  if (steps.enter(args.announced)) ZeroCopy<V>(args, steps).run();
+  // All threads alike: every way through it has barriers.
+  const bool admitted = steps.enter(args.announced);
+  steps.count_if_caught();
+  if (steps.end(!admitted)) ZeroCopy<V>(args, steps).run();
 }
 
 }  // namespace librun::cuda
