@@ -27,6 +27,7 @@ MPI, CLI11, spdlog, fmt, nlohmann-json, Catch2 and python3. Groups, in this orde
   checkpoint real checkpoints by the driver, without MPS, at 1, 2 and 4 ranks: 20 cycles of car_stress,
              and of ranks that wait by car_checkpoint; on 2 GPUs or more also onto another GPU
   sanitizer  compute-sanitizer (memcheck, racecheck) on kernels that do not wait, 1 and 2 ranks
+  cycles     only when asked for: graph_replay_test, 1000 cycles at 2, 4 and 8 ranks
   soak       only when asked for: car_stress, 10,000 cycles with fake checkpoints, at 4 ranks
   measure    only when asked for: car_info --calibrate at 2 ranks, car_bench --tune at 2, 4 and 8, with
              graphs, into FOLDER/calibration.json and FOLDER/tuning.json
@@ -156,6 +157,11 @@ bench() {
     -b 1K -e 16M -f 4 -J "$folder/car_bench.json"
 }
 
+# replay_cycles NP CYCLES
+replay_cycles() {
+  GRAPH_CYCLES=$2 shared "$1" launch "$1" "$folder/tests/mpi/graph_replay_test" 'graphs of 1 KiB*'
+}
+
 calibrate() {
   shared 2 launch 2 "$folder/apps/car_info/car_info" --calibrate --device "$device" \
     --json "$folder/calibration.json"
@@ -191,7 +197,8 @@ sanitize() {
 step build build 30 "$budget_s" build || groups=
 if wanted unit; then run_tests unit 1 unit; fi
 export LIBRUN_DEVICE=$device
-if wanted mpi || wanted stress || wanted bench || wanted faults || wanted soak || wanted measure; then
+if wanted mpi || wanted stress || wanted bench || wanted faults || wanted cycles || wanted soak ||
+  wanted measure; then
   if [ "$gpus" -gt 0 ] && ! start_mps; then
     record mpi mps skipped 0 'MPS does not start: ranks that share a GPU are time-sliced'
   fi
@@ -213,6 +220,9 @@ fi
 if wanted measure; then
   step measure calibrate.np2 15 60 calibrate
   for np in 2 4 8; do step measure "tune.np$np" 30 180 tune "$np"; done
+fi
+if wanted cycles; then
+  for np in 2 4 8; do step cycles "graph_replay_test.np$np" 60 300 replay_cycles "$np" 1000; done
 fi
 if wanted soak; then step soak car_stress.np4 60 "$budget_s" stress 4 10000; fi
 stop_mps "$folder/logs"

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "mpi/line_storm.hpp"
+#include "lines/line_storm.hpp"
 #include "support/job.hpp"
 
 using namespace librun_test;

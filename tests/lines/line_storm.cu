@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/cuda/access.cuh"
-#include "mpi/line_storm.hpp"
+#include "lines/line_storm.hpp"
 
 namespace librun_test {
 namespace {
