@@ -53,12 +53,12 @@ Fit coarse_fit(const std::vector<MeasuredSize>& sizes) {
   return fit;
 }
 
-std::string steps_text(const std::vector<FittedStep>& steps) {
+std::string steps_text(const Fit& fit) {
   std::string text;
-  for (const FittedStep& step : steps)
+  for (const FittedStep& step : fit.steps)
     text += fmt::format("{}{} to {}", text.empty() ? "" : ", ", librun_algo_name(step.algo),
                         size_text(step.up_to_bytes));
-  return text;
+  return fmt::format("{}; {:.1f} % off the fastest at most", text, 100 * (fit.worst_ratio - 1));
 }
 
 /// How much slower librun's own choice is, by these measurements: the mean over the sizes, and the
@@ -109,7 +109,7 @@ Tuned tune(const Options& options, const RunRecord& record,
            fmt::format("{}, {}, {}", options.command, version_text(), record.start_time)});
       const std::string gain = registered ? "" : gain_text(sizes, fit, own_choice);
       tuned.texts.push_back(fmt::format("{} bytes wide, {} buffers: {}{}{}", width,
-                                        registered ? "registered" : "plain", steps_text(fit.steps),
+                                        registered ? "registered" : "plain", steps_text(fit),
                                         gain.empty() ? "" : "\n#     ", gain));
     }
   return tuned;
