@@ -69,8 +69,8 @@ class BlockSteps {
     const std::uint32_t refused = announced ? load_relaxed(&state_.refused) : 0;
     return gate_ == kGateOpen && refused == 0;
   }
-  /// After enter, where it costs no time: tells the host of a launch that found the gate closed.
-  /// One that failed leaves a closed gate behind, which is no suspend.
+  /// After enter, where it costs no time: tells the host of a launch whose first thread found the
+  /// gate closed. One that failed leaves a closed gate behind, which is no suspend.
   __device__ void count_if_caught() {
     if (gate_ == kGateOpen || blockIdx.x != 0 || thread_ != 0) return;
     if (load_relaxed(&state_.failed) != 0) return;

@@ -147,7 +147,7 @@ __device__ bool receive_ll(BlockSteps<V::kWorld>& steps, const LinePlaces<V::kWo
 
 /// Each thread has one line of each step.
 template <class V, class Args>
-__global__ void __launch_bounds__(kMaxThreads) ll(const __grid_constant__ Args all) {
+__global__ void __launch_bounds__(kMaxThreads, 2) ll(const __grid_constant__ Args all) {
   using T = typename V::Type;
   using Line = LlLine<T>;
   const KernelArgs& args = call_of(all);
