@@ -163,7 +163,8 @@ void add_output(CLI::App& app, Options& o) {
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
   add(app, output, "--baseline", "NAMES",
       "measure beside, interleaved: mpi (from a GPU\nthrough the host); floor, the copies of the "
-      "host\nwith nobody waiting; with --device cuda: nccl,\nand baked, librun's graphs without\nits "
+      "host\nwith nobody waiting; with --device cuda: nccl,\nand baked, librun's graphs "
+      "without\nits "
       "table of pointers",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats,

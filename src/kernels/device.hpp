@@ -184,7 +184,8 @@ class Device {
   virtual bool drain_all(std::chrono::steady_clock::time_point deadline) = 0;
 
   /// Launches on `stream` are recorded instead of run until end_capture.
-  /// @param baked_pointers for measuring: what is captured holds the peers' pointers, which go stale
+  /// @param baked_pointers for measuring: what is captured holds the peers' pointers, which go
+  /// stale
   ///                       with the generation
   /// @return false: this device records nothing, the caller keeps the launches
   virtual bool begin_capture(void* stream, bool baked_pointers) = 0;

@@ -220,7 +220,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     void* stream;
   };
   std::optional<Capture> capture_;
-  bool has_baked_pointers_ = false;  ///< in a graph: no suspend any more
+  bool has_baked_pointers_ = false;      ///< in a graph: no suspend any more
   std::uint64_t requests_answered_ = 0;  ///< of suspend_requests()
   DeviceInfo device_info_;
   std::string device_id_;  ///< as of the last bring-up
