@@ -163,9 +163,8 @@ void add_output(CLI::App& app, Options& o) {
       [&o](const std::string& text) { o.average = static_cast<Average>(parse_int(text, 0, 3)); });
   add(app, output, "--baseline", "NAMES",
       "measure beside, interleaved: mpi (from a GPU\nthrough the host); floor, the copies of the "
-      "host\nwith nobody waiting; with --device cuda: nccl,\nand baked, librun's graphs "
-      "without\nits "
-      "table of pointers",
+      "host\nwith nobody waiting; with --device cuda: nccl,\nand baked, librun's "
+      "graphs without\nits table of pointers",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats,
                "columns with p5 and p95 of the batches, and what a\ncall takes: algorithm, blocks "
@@ -249,6 +248,8 @@ void validate(const Options& o, bool factor_given, bool step_given) {
   if (o.baseline_nccl && !asks_for_cuda(o)) reject("--baseline nccl needs --device cuda");
   if (o.baseline_baked && !asks_for_cuda(o)) reject("--baseline baked needs --device cuda");
   if (o.baseline_baked && o.graph_calls == 0) reject("--baseline baked needs -G, say -G 100");
+  if (o.baseline_baked && o.suspend_every > 0)
+    reject("--baseline baked holds pointers, which --suspend-every would move");
   if (o.baseline_floor && asks_for_cuda(o)) reject("--baseline floor needs --device host");
   if (o.json_file == "-" && o.csv_file == "-")
     reject("JSON and CSV cannot both go to standard output: give one a file");

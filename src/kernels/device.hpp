@@ -184,9 +184,7 @@ class Device {
   virtual bool drain_all(std::chrono::steady_clock::time_point deadline) = 0;
 
   /// Launches on `stream` are recorded instead of run until end_capture.
-  /// @param baked_pointers for measuring: what is captured holds the peers' pointers, which go
-  /// stale
-  ///                       with the generation
+  /// @param baked_pointers for measuring: the launches hold the peers' pointers, of this generation
   /// @return false: this device records nothing, the caller keeps the launches
   virtual bool begin_capture(void* stream, bool baked_pointers) = 0;
   virtual std::unique_ptr<CapturedLaunches> end_capture(void* stream) = 0;

@@ -82,6 +82,7 @@ fast=(-n 2 -w 1)
   refused car_bench nccl --baseline nccl
   refused car_bench baked --baseline baked
   LIBRUN_DEVICE=cuda refused car_bench "needs -G" --baseline baked
+  LIBRUN_DEVICE=cuda refused car_bench suspend-every --baseline baked -G 10 --suspend-every 1
   refused car_bench floor --baseline roof
   LIBRUN_DEVICE=cuda refused car_bench host --baseline floor
   refused car_bench fast --min-busbw fast

@@ -33,41 +33,27 @@ template <int World>
 class ArmedRing {
  public:
   __device__ ArmedRing(const Peers<World>& peers, RingOf of)
-      : peers_(peers), armed_(peers.armed()) {
-    const ArenaLayout& layout = peers.layout();
-    const std::uint64_t block_bytes = layout.ring_lines * kLineBytes;
-    source_bytes_ = layout.max_blocks * block_bytes;
-    slot_bytes_ = static_cast<unsigned>(peers.world() - 1) * source_bytes_;
-    begin_ = layout.rings[static_cast<int>(of)] + blockIdx.x * block_bytes;
-#pragma unroll
-    for (int k = 1; k < World; ++k) to_[k] = begin_to(k);
-#pragma unroll
-    for (int i = 0; i < kSources<World>; ++i) from_[i] = begin_from(source_of(i, peers));
-  }
+      : ArmedRing(peers, peers.table(), peers.table().rings[static_cast<int>(of)]) {}
   /// For wait_for_predecessor().
   __device__ std::uint64_t settle() {
-    std::uint64_t sum = cuda::settle(slot_bytes_) + cuda::settle(armed_.x) +
-                        cuda::settle(armed_.y) + cuda::settle(armed_.z) + cuda::settle(armed_.w);
-#pragma unroll
-    for (int k = 1; k < World; ++k) sum += cuda::settle(to_[k]);
-#pragma unroll
-    for (int i = 0; i < kSources<World>; ++i) sum += cuda::settle(from_[i]);
-    return sum;
+    return rows_.settle() + cuda::settle(slot_bytes_) + cuda::settle(block_offset_) +
+           cuda::settle(armed_.x) + cuda::settle(armed_.y) + cuda::settle(armed_.z) +
+           cuda::settle(armed_.w);
   }
 
-  /// From the begin of a ring, of this block and one source, to a line of a step.
+  /// From the begin of a ring, of one source, to a line of this block in a step.
   __device__ std::uint64_t offset(std::uint32_t step, std::uint32_t index) const {
-    return step % kRingSlots * slot_bytes_ + index * kLineBytes;
+    return step % kRingSlots * slot_bytes_ + (block_offset_ + index * kLineBytes);
   }
   /// To the k-th after this rank; in an unrolled loop where World is known. @param at an offset()
   __device__ void send(int k, std::uint64_t at, uint4 line) const {
-    store_line((World > 0 ? to_[k] : begin_to(k)) + at, line);
+    store_line(rows_.to(k) + at, line);
   }
-  /// Where the i-th of kSources<World> writes to; in an unrolled loop.
-  __device__ std::byte* place_from(int i, std::uint64_t at) const { return from_[i] + at; }
-  /// Where the k-th after this rank writes to.
+  /// Where the source of row i writes to; in an unrolled loop where World is known.
+  __device__ std::byte* place_from(int i, std::uint64_t at) const { return rows_.from(i) + at; }
+  /// Where the k-th after this rank writes to; for loops that are not unrolled.
   __device__ std::byte* place_of(int k, std::uint64_t at) const {
-    return peers_.own_arena() + begin_ + static_cast<unsigned>(k - 1) * source_bytes_ + at;
+    return first_ + static_cast<unsigned>(k - 1) * source_bytes_ + at;
   }
 
   __device__ bool is_armed(uint4 line) const {
@@ -87,22 +73,21 @@ class ArmedRing {
   __device__ void arm(std::byte* place) const { store_line(place, armed_); }
 
  private:
-  /// Seen from there, this rank is the (world - k)-th.
-  __device__ std::byte* begin_to(int k) const {
-    return peers_.arena(k) + begin_ + static_cast<unsigned>(peers_.world() - k - 1) * source_bytes_;
-  }
-  __device__ std::byte* begin_from(int source) const {
-    const int k = peers_.distance_to(source);
-    return peers_.own_arena() + begin_ + static_cast<unsigned>(k > 0 ? k - 1 : 0) * source_bytes_;
-  }
+  __device__ ArmedRing(const Peers<World>& peers, const PeerTable& table, const PeerRow* rows)
+      : rows_(rows),
+        armed_(make_uint4(table.armed.word[0], table.armed.word[1], table.armed.word[2],
+                          table.armed.word[3])),
+        slot_bytes_(table.ring_slot_bytes),
+        source_bytes_(table.ring_source_bytes),
+        first_(rows[peers.row_of(peers.rank() + 1 == peers.world() ? 0 : peers.rank() + 1)].from),
+        block_offset_(static_cast<std::uint32_t>(blockIdx.x * table.ring_lines * kLineBytes)) {}
 
-  const Peers<World>& peers_;
+  Rows<World> rows_;
   uint4 armed_;
-  std::uint64_t begin_;
-  std::uint64_t source_bytes_;
   std::uint64_t slot_bytes_;
-  std::byte* to_[World > 0 ? World : 1];
-  std::byte* from_[World > 0 ? kSources<World> : 1];
+  std::uint64_t source_bytes_;
+  std::byte* first_;  ///< of the rank after this one
+  std::uint32_t block_offset_;
 };
 
 /// Where the round that begins at `base` ends, in lines.
@@ -154,7 +139,7 @@ class Arrivals {
       bool failed = false;
       result = reduce_ranks<T, V::kSum, 0, 4>(steps.world(), op, [&](int source) {
         if (source == rank || failed) return own;
-        std::byte* const from = ring.place_of(steps.peers().distance_to(source), at);
+        std::byte* const from = ring.place_from(steps.peers().row_of(source), at);
         uint4 line = load_line(from);
         failed = !ring.await(steps, source, from, line);
         if (!failed) ring.arm(from);

@@ -61,34 +61,38 @@ class BlockSteps {
   __device__ std::uint64_t settle() { return cuda::settle(counters_) + cuda::settle(thread_); }
 
   /// The gate, and what the announcement said; takes up the counter. Of this thread alone: the gate
-  /// may close meanwhile, and then others of the block may have found it open.
+  /// may close meanwhile, and then others of the block may have found it open. A launch that read
+  /// the table before its wait, while a resume wrote it anew, finds another gate than the table's.
   /// @return false: take no part, but in count_if_caught()
   __device__ bool enter(bool announced) {
     gate_ = load_relaxed(&state_.control.gate);
     step_ = load_relaxed(&counters_[thread_ / kWarp]);
+    __syncwarp();  // leave() writes it
     const std::uint32_t refused = announced ? load_relaxed(&state_.refused) : 0;
-    return gate_ == kGateOpen && refused == 0;
+    return is_open() && refused == 0;
   }
-  /// After enter, where it costs no time: tells the host of a launch whose first thread found the
-  /// gate closed. One that failed leaves a closed gate behind, which is no suspend.
+  /// After enter, where it costs no time: tells the host of a launch that found the gate closed, or
+  /// of threads of one that did. One that failed leaves a closed gate behind, which is no suspend.
   __device__ void count_if_caught() {
-    if (gate_ == kGateOpen || blockIdx.x != 0 || thread_ != 0) return;
-    if (load_relaxed(&state_.failed) != 0) return;
+    if (is_open() || load_relaxed(&state_.failed) != 0) return;
     HostWords& words = *state_.control.words;
+    *reinterpret_cast<volatile std::uint32_t*>(&words.cut) = 1;
+    if (blockIdx.x != 0 || thread_ != 0) return;
     *reinterpret_cast<volatile std::uint64_t*>(&words.caught) = atomicAdd(&state_.caught, 1u) + 1;
   }
   /// The gate alone, of a launch that is not counted.
   __device__ bool enter_quietly() {
+    gate_ = load_relaxed(&state_.control.gate);
     step_ = load_relaxed(&counters_[thread_ / kWarp]);
-    return __syncthreads_or(load_relaxed(&state_.control.gate) != kGateOpen) == 0;
+    return __syncthreads_or(!is_open()) == 0;
   }
 
   /// Blocks of a launch that form teams. A graph may be older than the layout, and have more.
   __device__ std::uint32_t teams() const {
-    const std::uint32_t most = peers_.layout().max_blocks;
+    const std::uint32_t most = peers_.max_blocks();
     return gridDim.x < most ? gridDim.x : most;
   }
-  __device__ bool in_team() const { return blockIdx.x < peers_.layout().max_blocks; }
+  __device__ bool in_team() const { return blockIdx.x < peers_.max_blocks(); }
 
   __device__ int rank() const { return peers_.rank(); }
   __device__ int world() const { return peers_.world(); }
@@ -97,22 +101,17 @@ class BlockSteps {
   __device__ std::uint32_t epoch() const { return step_; }
 
   __device__ void begin() { step_ = after(step_); }
-  /// Steps wrap past 0, which lines and flags hold at first, and past 1, so that parities
-  /// alternate. A line that nobody writes for exactly 2^32 - 2 steps would pass for new; the
-  /// smallest takes hours.
+  /// Steps wrap past 0, which lines and flags hold at first, to a multiple of the ring's slots:
+  /// these and parities go on in turn. A line that nobody writes for exactly 2^32 - 8 steps would
+  /// pass for new; the smallest takes hours.
   __device__ static std::uint32_t after(std::uint32_t step) {
-    return step == 0xffffffffu ? 2 : step + 1;
+    return step == 0xffffffffu ? kRingSlots : step + 1;
   }
 
-  /// Where this rank writes its lines of even steps in the arena of the k-th after it.
-  __device__ std::byte* lines_to(int k) const { return peers_.arena(k) + lines_of(rank()); }
-  /// Where `source` writes its lines of even steps in the own arena.
-  __device__ std::byte* lines_from(int source) const {
-    return peers_.own_arena() + lines_of(source);
-  }
-  /// From the lines of even steps to those of odd ones.
-  __device__ std::uint64_t parity_bytes() const {
-    return peers_.layout().lines[1] - peers_.layout().lines[0];
+  /// From the first line of a row of PeerTable::lines to one of this block, of even steps.
+  __device__ std::uint32_t line_offset(std::uint32_t index) const {
+    return static_cast<std::uint32_t>((blockIdx.x * peers_.table().lines_per_block + index) *
+                                      kLineBytes);
   }
 
   /// Waits until `missing()` gives no rank (-1), by one thread.
@@ -164,22 +163,17 @@ class BlockSteps {
   }
 
  private:
-  __device__ std::uint64_t place(int source) const {
-    return static_cast<std::uint64_t>(source) * peers_.layout().max_blocks + blockIdx.x;
-  }
-  __device__ std::uint64_t lines_of(int source) const {
-    return peers_.layout().lines[0] + place(source) * peers_.layout().lines_per_block * kLineBytes;
-  }
+  __device__ bool is_open() const { return gate_ == peers_.open_gate(); }
   __device__ std::uint32_t* flag(std::byte* arena, int source) const {
-    return reinterpret_cast<std::uint32_t*>(arena + peers_.layout().flags +
-                                            place(source) * kFlagBytes);
+    const std::uint32_t place = static_cast<unsigned>(source) * peers_.max_blocks() + blockIdx.x;
+    return reinterpret_cast<std::uint32_t*>(arena + peers_.table().flags + place * kFlagBytes);
   }
 
   DeviceState& state_;
   const Peers<World>& peers_;
   std::uint32_t* counters_;  ///< of this block's warps: the last step that it has taken
   std::uint32_t thread_;
-  std::uint32_t gate_ = kGateOpen;
+  std::uint32_t gate_ = kGateClosed;
   std::uint32_t step_ = 0;
 };
 

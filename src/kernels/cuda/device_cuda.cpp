@@ -80,7 +80,10 @@ class CudaDevice final : public Device {
   }
 
   LaunchGrid grid_of(const AllReduceArgs& args) const override {
-    const Spread spread = spread_on(args);
+    Spread spread = spread_on(args);
+    // Blocks without a place in the present layout leave at once.
+    const std::uint32_t places = args.control->layout.max_blocks;
+    if (args.control->world > 1) spread.n_blocks = std::min(spread.n_blocks, places);
     return {spread.n_blocks, spread.n_threads};
   }
 
@@ -157,14 +160,16 @@ class CudaDevice final : public Device {
     }
     publish_peers(control, fresh);
     check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    if (!published_) bounds_ = bounds_of(control.layout);
     published_ = true;
     generation_ = control.generation;
   }
   void publish_gate(const ControlBlock& control) noexcept override {
     const DeviceGuard guard(ordinal_);
     const CaptureGuard capture_guard;
+    const std::uint32_t gate = control.gate == kGateOpen ? peers_.open_gate : kGateClosed;
     // What fails here fails every later call too, and is told there.
-    static_cast<void>(cudaMemcpyAsync(&state_->control.gate, &control.gate, sizeof(control.gate),
+    static_cast<void>(cudaMemcpyAsync(&state_->control.gate, &gate, sizeof(gate),
                                       cudaMemcpyHostToDevice, stream_.get()));
     static_cast<void>(cudaStreamSynchronize(stream_.get()));
   }
@@ -281,19 +286,14 @@ class CudaDevice final : public Device {
  private:
   /// The table as kernels like it; a fresh arena's rings are armed before any peer may write there.
   void publish_peers(const ControlBlock& control, bool fresh) {
-    const auto rank = control.rank;
-    const auto world = control.world;
-    if (fresh) peers_.armed = draw_pattern();
-    peers_.rank = rank;
-    peers_.world = world;
-    peers_.layout = control.layout;
-    for (std::uint32_t k = 0; k < world; ++k) peers_.arena[k] = control.arena[(rank + k) % world];
+    if (fresh) armed_ = draw_pattern();
+    peers_ = make_peer_table(control, armed_);
     check(cudaMemcpyAsync(&state_->peers, &peers_, sizeof(peers_), cudaMemcpyHostToDevice,
                           stream_.get()),
           "cudaMemcpyAsync");
     if (!fresh || !peers_.arena[0]) return;
     const std::uint64_t rings_bytes = control.layout.staging[0] - control.layout.rings[0];
-    check(launch_arm(peers_.arena[0] + control.layout.rings[0], rings_bytes, peers_.armed,
+    check(launch_arm(peers_.arena[0] + control.layout.rings[0], rings_bytes, armed_,
                      on(plain_spread(rings_bytes, 0), stream_.get())),
           "arm");
   }
@@ -303,10 +303,10 @@ class CudaDevice final : public Device {
   }
 
   Spread spread_on(const AllReduceArgs& args) const {
-    const ControlBlock& control = *args.control;
-    const bool has_teams = control.world > 1 && args.body != Body::stage_publish &&
+    const auto world = static_cast<int>(args.control->world);
+    const bool has_teams = world > 1 && args.body != Body::stage_publish &&
                            args.body != Body::stage_reduce && args.count > 0;
-    return has_teams ? spread_of(args, static_cast<int>(control.world), control.layout)
+    return has_teams ? spread_of(args, world, bounds_)
                      : plain_spread(args.count * element_bytes(args.dtype), max_blocks_);
   }
 
@@ -314,9 +314,10 @@ class CudaDevice final : public Device {
     const ControlBlock& control = *args.control;
     const int world = static_cast<int>(control.world);
     const std::uint64_t size_bytes = args.count * element_bytes(args.dtype);
-    KernelArgs kernel_args{state_, args.send, args.recv, args.count, 0, args.op, args.body, false};
     const Spread spread = spread_on(args);
-    kernel_args.fair_lines = spread.fair_lines;
+    KernelArgs kernel_args{state_,     args.send,    args.recv,
+                           args.count, spread.lines, spread.fair_lines,
+                           args.op,    args.body,    false};
     Shape shape{args.dtype, world, on(spread, stream)};
     if (args.body == Body::stage_publish)
       return check(launch_stage_publish(kernel_args, size_bytes, shape.geometry), "stage_publish");
@@ -359,8 +360,10 @@ class CudaDevice final : public Device {
   std::shared_ptr<StreamOrder> order_;
   DeviceState* state_ = nullptr;
   PeerTable peers_{};
+  LineWords armed_{};  ///< of this generation
   std::unique_ptr<ControlBlock> control_;
   bool published_ = false;
+  GridBounds bounds_{};
   std::uint64_t generation_ = 0;
   UniqueStream capture_stream_;
   bool capturing_ = false;

@@ -21,21 +21,42 @@ struct LineWords {
   std::uint32_t word[4];
 };
 
-/// What a kernel must know of its peers. Seen from each rank, peer k is the k-th after it: all
-/// begin with another one.
+/// Where lines go to and come from, of block 0, even steps and slot 0.
+struct PeerRow {
+  std::byte* to;    ///< row i: in the arena of the (i+1)-th after this rank, so that all ranks
+                    ///< begin with another one
+  std::byte* from;  ///< row source_row(): what that rank writes into the own arena
+};
+
+/// In which row a kernel finds what comes from `source`: where there is one peer, in the one row
+/// that there is; else each rank has its own, so that no index depends on the rank.
+constexpr int source_row(int world, int source) { return world == 2 ? 0 : source; }
+
+/// What a kernel must know of its peers, in the order in which it needs it, and computed by the
+/// host as far as it goes: a launch reads it before it can do anything. See make_peer_table().
 struct alignas(16) PeerTable {
   std::uint32_t rank;
   std::uint32_t world;
-  std::uint64_t reserved;
+  std::uint32_t open_gate;  ///< what ControlBlock::gate holds on the device while this table counts
+  std::uint32_t max_blocks;
+  std::uint64_t parity_bytes;  ///< from the lines of even steps to those of odd ones
+  std::uint32_t lines_per_block;
+  std::uint32_t ring_lines;
   LineWords armed;  ///< what an armed line of this rank's arena holds; drawn for each generation
-  ArenaLayout layout;
+  std::uint64_t ring_slot_bytes;
+  std::uint64_t ring_source_bytes;
+  PeerRow lines[kMaxWorld];
+  PeerRow rings[2][kMaxWorld];  ///< of inputs, of results
   std::byte* arena[kMaxWorld];  ///< [k]: of rank (rank + k) % world
+  std::uint64_t flags;          ///< ArenaLayout::flags
+  std::uint64_t staging;        ///< ArenaLayout::staging[0]
 };
 
 /// At one address for life, so that graphs may hold it.
 struct DeviceState {
-  ControlBlock control;  ///< copied from the host by publish
-  PeerTable peers;       ///< the table once more, as kernels like it
+  ControlBlock
+      control;      ///< copied from the host by publish; its gate: PeerTable::open_gate, or closed
+  PeerTable peers;  ///< the table once more, as kernels like it
   /// The last step that each block has taken, on its own: no rendezvous of the grid. Each warp has
   /// a copy, which nobody else writes in a launch that the warp is part of: no barrier either.
   /// Zero at the start of a generation, when all arenas are fresh too.
@@ -52,7 +73,8 @@ struct KernelArgs {
   const std::byte* send;
   std::byte* recv;
   std::uint64_t count;
-  std::uint64_t fair_lines;  ///< of each block, or of each rank's part in it, rounded up
+  std::uint64_t lines;       ///< that hold `count` elements, as the algorithm has them
+  std::uint32_t fair_lines;  ///< of each block, or of each rank's part in it, rounded up
   librun_op_t op;
   Body body;
   bool announced;  ///< an announce kernel ran before this one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels beside the algorithms: announcements, the halves of stepped, copies, the proof.
-#include "kernels/cuda/block_steps.cuh"
 #include "kernels/cuda/dispatch.cuh"
+#include "kernels/cuda/line_places.cuh"
 #include "kernels/cuda/start.cuh"
 #include "kernels/cuda/vectors.cuh"
 
@@ -61,13 +61,14 @@ __global__ void __launch_bounds__(kThreads)
     } else {
       const auto* own = reinterpret_cast<const std::uint32_t*>(&mine) + 3 * index;
       fence_system();
-      const std::uint64_t offset =
-          index * kLineBytes + (steps.epoch() % 2 == 0 ? 0 : steps.parity_bytes());
-      store_line(steps.lines_to(peers.distance_to(peer)) + offset,
+      const LinePlaces<0> places(steps, index);
+      const std::uint64_t offset = places.offset(steps.epoch());
+      const std::byte* const from = places.from(peers.row_of(peer)) + offset;
+      store_line(places.to(peers.distance_to(peer)) + offset,
                  make_uint4(own[0], own[1], own[2], steps.epoch()));
       uint4 line;
       failed = !steps.wait([&] {
-        line = load_line(steps.lines_from(peer) + offset);
+        line = load_line(from);
         return line.w == steps.epoch() ? -1 : peer;
       });
       fence_system();
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
   const bool admitted = steps.enter(false);
   steps.count_if_caught();
   if (!admitted) return;
-  copy_bytes(peers.own_arena() + peers.layout().staging[0], args.send, size_bytes);
+  copy_bytes(peers.own_arena() + peers.table().staging, args.send, size_bytes);
 }
 
 template <class V>
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(kThreads) stage_reduce(const KernelArgs args) 
   for (std::uint64_t at = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) * kVectorBytes;
        at < recv.size_bytes; at += stride)
     recv.store(at, reduce_ranks<T, V::kSum, V::kWorld, 4>(steps.world(), args.op, [&](int source) {
-                 return load_arena<T>(peers.arena_of(source) + peers.layout().staging[0] + at);
+                 return load_arena<T>(peers.arena_of(source) + peers.table().staging + at);
                }));
 }
 

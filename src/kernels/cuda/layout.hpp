@@ -74,4 +74,44 @@ inline ArenaLayout make_layout(int world, std::size_t arena_bytes, int ranks_on_
   return layout;
 }
 
+/// The table of `control.rank`. Seen from its owner's arena, the ring of the k-th rank after the
+/// owner is the (k-1)-th of each slot.
+inline PeerTable make_peer_table(const ControlBlock& control, const LineWords& armed) {
+  const ArenaLayout& layout = control.layout;
+  const auto rank = static_cast<int>(control.rank);
+  const auto world = static_cast<int>(control.world);
+  PeerTable table{};
+  table.rank = control.rank;
+  table.world = control.world;
+  // Another one for each generation, and never that of a closed one.
+  table.open_gate = static_cast<std::uint32_t>(control.generation) * 2 + 1;
+  table.max_blocks = layout.max_blocks;
+  table.parity_bytes = layout.lines[1] - layout.lines[0];
+  table.lines_per_block = layout.lines_per_block;
+  table.ring_lines = layout.ring_lines;
+  table.armed = armed;
+  const std::uint64_t lines_source_bytes = layout.max_blocks * layout.lines_per_block * kLineBytes;
+  table.ring_source_bytes = layout.max_blocks * layout.ring_lines * kLineBytes;
+  table.ring_slot_bytes = static_cast<unsigned>(world - 1) * table.ring_source_bytes;
+  table.flags = layout.flags;
+  table.staging = layout.staging[0];
+  for (int k = 0; k < world; ++k) table.arena[k] = control.arena[(rank + k) % world];
+  if (!table.arena[0]) return table;
+  for (int k = 1; k < world; ++k) {
+    const int peer = (rank + k) % world;
+    const auto place = [&](PeerRow* rows, std::uint64_t to, std::uint64_t from) {
+      rows[k - 1].to = table.arena[k] + to;
+      rows[source_row(world, peer)].from = table.arena[0] + from;
+    };
+    place(table.lines, layout.lines[0] + static_cast<unsigned>(rank) * lines_source_bytes,
+          layout.lines[0] + static_cast<unsigned>(peer) * lines_source_bytes);
+    // Seen from there, this rank is the (world - k)-th.
+    for (int of = 0; of < 2; ++of)
+      place(table.rings[of],
+            layout.rings[of] + static_cast<unsigned>(world - k - 1) * table.ring_source_bytes,
+            layout.rings[of] + static_cast<unsigned>(k - 1) * table.ring_source_bytes);
+  }
+  return table;
+}
+
 }  // namespace librun::cuda

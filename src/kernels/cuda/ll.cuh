@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/block_steps.cuh"
 #include "kernels/cuda/element.cuh"
+#include "kernels/cuda/line_places.cuh"
 
 namespace librun::cuda {
 
@@ -63,42 +64,6 @@ struct LlLine {
   }
 };
 
-/// Where the line of one thread goes to and comes from. All of it is known before the launch in
-/// front is over but the step.
-template <int World>
-class LinePlaces {
- public:
-  __device__ LinePlaces(const BlockSteps<World>& steps, std::uint32_t index)
-      : steps_(steps), even_(index * kLineBytes), odd_(index * kLineBytes + steps.parity_bytes()) {
-#pragma unroll
-    for (int k = 1; k < World; ++k) to_[k] = steps.lines_to(k);
-#pragma unroll
-    for (int i = 0; i < kSources<World>; ++i)
-      from_[i] = steps.lines_from(source_of(i, steps.peers()));
-  }
-  /// For wait_for_predecessor().
-  __device__ std::uint64_t settle() {
-    std::uint64_t sum = cuda::settle(even_) + cuda::settle(odd_);
-#pragma unroll
-    for (int k = 1; k < World; ++k) sum += cuda::settle(to_[k]);
-#pragma unroll
-    for (int i = 0; i < kSources<World>; ++i) sum += cuda::settle(from_[i]);
-    return sum;
-  }
-  /// From each of them to the line of this step.
-  __device__ std::uint64_t offset() const { return steps_.epoch() % 2 == 0 ? even_ : odd_; }
-  __device__ std::byte* to(int k) const { return World > 0 ? to_[k] : steps_.lines_to(k); }
-  /// Of the i-th of kSources<World>.
-  __device__ const std::byte* from(int i) const { return from_[i]; }
-
- private:
-  const BlockSteps<World>& steps_;
-  std::uint64_t even_;
-  std::uint64_t odd_;
-  std::byte* to_[World > 0 ? World : 1];
-  std::byte* from_[World > 0 ? kSources<World> : 1];
-};
-
 /// The result of one line, once it has come from every peer.
 /// @return false when the wait was given up
 template <class V>
@@ -108,7 +73,7 @@ __device__ bool receive_ll(BlockSteps<V::kWorld>& steps, const LinePlaces<V::kWo
   using T = typename V::Type;
   using Line = LlLine<T>;
   const int rank = steps.rank();
-  std::uint64_t offset = places.offset();
+  std::uint64_t offset = places.offset(steps.epoch());
   settle(offset);  // or each poll computes it anew
   if constexpr (V::kWorld > 0) {
     // All at once: one wait for the slowest, not one for each.
@@ -134,9 +99,10 @@ __device__ bool receive_ll(BlockSteps<V::kWorld>& steps, const LinePlaces<V::kWo
     bool failed = false;
     result = reduce_ranks<T, V::kSum, 0, Line::kWords>(steps.world(), op, [&](int source) {
       if (source == rank || failed) return own;
+      const std::byte* const from = places.from(steps.peers().row_of(source));
       uint4 line;
       failed = !steps.wait([&] {
-        line = load_line(steps.lines_from(source) + offset);
+        line = load_line(from + offset);
         return line.w == steps.epoch() ? -1 : source;
       });
       return Line::data_of(line);
@@ -153,27 +119,28 @@ __global__ void __launch_bounds__(kMaxThreads, 2) ll(const __grid_constant__ Arg
   const KernelArgs& args = call_of(all);
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
-  if (!steps.in_team()) return;
-  const std::uint64_t lines = (args.count + Line::kElements - 1) / Line::kElements;
-  const std::uint32_t teams = steps.teams();
-  const std::uint64_t share =
-      fair_share(args, lines, teams, peers.layout().lines_per_block, blockDim.x);
-  const std::uint64_t stride = share * teams;
-  std::uint64_t begin = (share * blockIdx.x + threadIdx.x) * Line::kElements;
-  const auto* send = reinterpret_cast<const T*>(args.send) + begin;
-  auto* recv = reinterpret_cast<T*>(args.recv) + begin;
-  const auto elements_here = [&] {
-    const std::uint64_t rest = threadIdx.x < share && begin < args.count ? args.count - begin : 0;
-    return static_cast<std::uint32_t>(rest < Line::kElements ? rest : Line::kElements);
+  LinePlaces<V::kWorld> places(steps, threadIdx.x);
+  places.settle();  // the table's loads, before anything waits for one of them
+  const std::uint32_t share = share_of(args, peers.table().lines_per_block, blockDim.x);
+  const std::uint32_t stride = share * steps.teams();
+  const std::uint32_t first = share * blockIdx.x + threadIdx.x;
+  const auto* send = reinterpret_cast<const T*>(args.send) + first * Line::kElements;
+  auto* recv = reinterpret_cast<T*>(args.recv) + first * Line::kElements;
+  // Elements from the thread's line to the end, negative beyond it.
+  std::uint64_t left = args.count - first * Line::kElements;
+  const bool has_line = threadIdx.x < share;
+  const auto elements_here = [&]() -> std::uint32_t {
+    if (!has_line || static_cast<std::int64_t>(left) <= 0) return 0;
+    return static_cast<std::uint32_t>(left < Line::kElements ? left : Line::kElements);
   };
   std::uint32_t n = elements_here();
   // The proof of the parities wants a line from every block in every step, be it empty.
   std::uint32_t takes_part = n > 0 || threadIdx.x == 0;
-  std::uint64_t rest = lines;
+  std::uint64_t rest = args.lines;
   std::uint32_t last = rest <= stride;
-  LinePlaces<V::kWorld> places(steps, threadIdx.x);
   wait_for_predecessor(places.settle() + steps.settle() + settle(send) + settle(recv) + settle(n) +
                        settle(takes_part) + settle(last));
+  if (!steps.in_team()) return;
   bool failed = !steps.enter(args.announced);
   // Before the gate is known: the loads overlap, and the buffer is the caller's own.
   auto own = Line::load(send, n);
@@ -183,7 +150,8 @@ __global__ void __launch_bounds__(kMaxThreads, 2) ll(const __grid_constant__ Arg
     if (works) {
       const uint4 line = Line::with_epoch(own, steps.epoch());
 #pragma unroll
-      for (int k = 1; k < peers.world(); ++k) store_line(places.to(k) + places.offset(), line);
+      for (int k = 1; k < peers.world(); ++k)
+        store_line(places.to(k) + places.offset(steps.epoch()), line);
     }
     if (last != 0 && !failed) steps.leave();
     if (works) {
@@ -195,7 +163,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2) ll(const __grid_constant__ Arg
     if (last != 0 || !steps.end(failed)) break;
     rest -= stride;
     last = rest <= stride;
-    begin += stride * Line::kElements;
+    left -= stride * Line::kElements;
     send += stride * Line::kElements;
     recv += stride * Line::kElements;
     n = elements_here();

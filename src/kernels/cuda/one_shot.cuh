@@ -28,19 +28,18 @@ class OneShot {
         op_(args.op),
         thread_(threadIdx.x),
         row_(blockDim.x),
-        aligned_(is_aligned(args.send) && is_aligned(args.recv)) {
-    const std::uint64_t size_bytes = args.count * sizeof(T);
-    lines_ = (size_bytes + kVectorBytes - 1) / kVectorBytes;
-    const std::uint32_t teams = steps.teams();
-    const std::uint64_t piece =
-        fair_share(args, lines_, teams, steps.peers().layout().ring_lines, blockDim.x * kLines);
-    stride_ = teams * piece;
-    const std::uint64_t first = (blockIdx.x * piece + thread_) * kVectorBytes;
-    send_ = args.send + first;
-    recv_ = args.recv + first;
-    left_ = size_bytes - first;
-#pragma unroll
-    for (int u = 0; u < kLines; ++u) most_ += thread_ + u * row_ < piece;
+        lines_(args.lines) {
+    ring_.settle();  // the table's loads, before anything waits for one of them
+    const bool aligned = is_aligned(args.send) && is_aligned(args.recv);
+    const std::uint32_t piece =
+        share_of(args, steps.peers().table().ring_lines, blockDim.x * kLines);
+    stride_ = steps.teams() * piece;
+    const std::uint32_t first = blockIdx.x * piece + thread_;
+    send_ = args.send + first * kVectorBytes;
+    recv_ = args.recv + first * kVectorBytes;
+    left_ = args.count * sizeof(T) - first * kVectorBytes;
+    room_ = static_cast<std::int32_t>(piece - thread_);
+    whole_room_ = aligned ? room_ : 0;
     now_ = rows_at(left_);
     single_ = lines_ <= stride_;
   }
@@ -68,8 +67,9 @@ class OneShot {
   __device__ void run_pipelined(bool admitted) {
     bool failed = !admitted;
     while (true) {
-      const bool last_round = lines_ <= kRoundSteps * stride_;
-      std::uint64_t rest = last_round ? lines_ : kRoundSteps * stride_;
+      const std::uint64_t round = std::uint64_t{kRoundSteps} * stride_;
+      const bool last_round = lines_ <= round;
+      std::uint64_t rest = last_round ? lines_ : round;
       lines_ -= rest;
       if (!failed) push(now_, Steps::after(steps_.epoch()), own_);
       while (rest > 0 && !failed) {
@@ -108,12 +108,16 @@ class OneShot {
   };
   /// @param left bytes from the thread's first line to the end, negative beyond it
   __device__ Rows rows_at(std::uint64_t left) const {
+    constexpr std::int64_t kMany = kMaxThreads * kLines;
+    const auto lines = static_cast<std::int64_t>(left) >> 4;
+    const auto here = static_cast<std::int32_t>(lines < kMany ? lines : kMany);
+    const std::int32_t whole = min(here, whole_room_);
+    const std::int32_t present = min(here + (left % kVectorBytes != 0 ? 1 : 0), room_);
     Rows rows{};
 #pragma unroll
     for (int u = 0; u < kLines; ++u) {
-      const auto here = static_cast<std::int64_t>(left - row_bytes(u));
-      rows.present += u < most_ && here > 0;
-      rows.whole += aligned_ && u < most_ && here >= static_cast<std::int64_t>(kVectorBytes);
+      rows.present += present > static_cast<std::int32_t>(u * row_);
+      rows.whole += whole > static_cast<std::int32_t>(u * row_);
     }
     return rows;
   }
@@ -162,12 +166,12 @@ class OneShot {
   ArmedRing<V::kWorld> ring_;
   librun_op_t op_;
   std::uint32_t thread_;
-  std::uint32_t row_;       ///< lines from one of a thread to its next in a piece
-  std::uint32_t most_ = 0;  ///< lines of this thread in a whole piece
-  std::uint32_t single_;    ///< one step is all: nothing to overlap, and no time to prepare it
-  bool aligned_;            ///< input and output
-  std::uint64_t stride_;    ///< lines of a step, of all blocks
-  std::uint64_t lines_;     ///< of the rounds to come
+  std::uint32_t row_;        ///< lines from one of a thread to its next in a piece
+  std::int32_t room_;        ///< lines of a piece from the thread's first on
+  std::int32_t whole_room_;  ///< the same, where input and output are aligned; else 0
+  std::uint32_t single_;     ///< one step is all: nothing to overlap, and no time to prepare it
+  std::uint32_t stride_;     ///< lines of a step, of all blocks
+  std::uint64_t lines_;      ///< of the rounds to come
   // Of this thread's first line of the step under way:
   const std::byte* send_;
   std::byte* recv_;
@@ -181,9 +185,9 @@ __global__ void __launch_bounds__(kMaxThreads, 2) one_shot(const __grid_constant
   const KernelArgs& args = call_of(all);
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
-  if (!steps.in_team()) return;
   OneShot<V> body(args, steps);
   wait_for_predecessor(body.settle() + steps.settle());
+  if (!steps.in_team()) return;
   const bool admitted = steps.enter(args.announced);
   body.prepare();
   body.run(admitted);

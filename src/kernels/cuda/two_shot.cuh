@@ -29,10 +29,13 @@ class TwoShot {
         op_(args.op),
         send_(args.send, args.count * sizeof(T)),
         recv_(args.recv, args.count * sizeof(T)),
-        lines_((send_.size_bytes + kVectorBytes - 1) / kVectorBytes),
+        lines_(args.lines),
         teams_(steps.teams()),
-        slice_(fair_share(args, lines_, teams_, steps.peers().layout().ring_lines, blockDim.x,
-                          static_cast<std::uint32_t>(steps.world()))) {}
+        slice_(share_of(args, steps.peers().table().ring_lines, blockDim.x)) {
+    // The table's loads, before anything waits for one of them.
+    inputs_.settle();
+    results_.settle();
+  }
 
   __device__ void run(bool admitted) {
     bool failed = !admitted;
@@ -144,8 +147,8 @@ class TwoShot {
   }
 
   Steps& steps_;
-  const ArmedRing<V::kWorld> inputs_;
-  const ArmedRing<V::kWorld> results_;
+  ArmedRing<V::kWorld> inputs_;
+  ArmedRing<V::kWorld> results_;
   librun_op_t op_;
   UserRange<T> send_;
   UserRange<T> recv_;
