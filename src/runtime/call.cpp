@@ -6,6 +6,7 @@
 
 #include "kernels/dtype.hpp"
 #include "librun/librun.h"
+#include "runtime/captures.hpp"
 #include "runtime/communicator.hpp"
 
 namespace librun {
@@ -179,11 +180,27 @@ void Communicator::begin_capture(void* stream) {
                 "call librun_graph_end first.");
   const bool baked = setting_value("LIBRUN_BAKED_POINTERS") == "1";
   // The halves of stepped meet in agreements, which no device can record.
-  const bool on_device =
-      settings_.algo != LIBRUN_ALGO_STEPPED && device_->begin_capture(stream, baked);
-  has_baked_pointers_ = has_baked_pointers_ || baked;
+  const bool on_device = settings_.algo != LIBRUN_ALGO_STEPPED && open_on_device(stream, baked);
+  has_baked_pointers_ = has_baked_pointers_ || (baked && on_device);
   capture_.emplace(Capture{{}, on_device, stream});
-  device_captures_ += on_device;
+}
+
+/// @return false: this device records nothing
+bool Communicator::open_on_device(void* stream, bool baked) {
+  if (!captures::open(deadline(-1)))
+    throw Error(
+        LIBRUN_TIMEOUT, rank(),
+        who() + ": a suspend or close of another communicator of this process is under way.",
+        "capture when it has ended.");
+  bool opened = false;
+  try {
+    opened = device_->begin_capture(stream, baked);
+  } catch (const Error&) {
+    captures::close();
+    throw;
+  }
+  if (!opened) captures::close();
+  return opened;
 }
 
 Recording Communicator::end_capture(void* stream) {
@@ -193,7 +210,7 @@ Recording Communicator::end_capture(void* stream) {
                 "call librun_graph_begin first.");
   Capture capture = std::move(*capture_);
   capture_.reset();
-  device_captures_ -= capture.on_device;
+  if (capture.on_device) captures::close();
   if (capture.on_device) capture.recording.of_device = device_->end_capture(stream);
   return std::move(capture.recording);
 }
@@ -201,7 +218,7 @@ Recording Communicator::end_capture(void* stream) {
 /// The caller's stream must not stay in a capture that nobody will end.
 void Communicator::drop_capture() noexcept {
   if (capture_ && capture_->on_device) {
-    --device_captures_;
+    captures::close();
     try {
       device_->end_capture(capture_->stream);
     } catch (const Error&) {

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "runtime/allocations.hpp"
+#include "runtime/captures.hpp"
 #include "runtime/live.hpp"
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
@@ -164,15 +165,33 @@ void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
   fail(Error(event.code, event.culprit, event.text));
 }
 
-std::atomic<int> Communicator::device_captures_{0};
-
+/// Waits for all work of this process on the device.
+/// @throws Rejection while a stream is being captured: nothing was waited for
 void Communicator::drain_or_throw(ipc::Deadline deadline) {
-  if (device_captures_ > 0)
+  const captures::Pause no_captures;
+  if (captures::count() > 0)
     throw Rejection(LIBRUN_REJECTED, rank(),
                     who() + " has an open capture, of this or another communicator.",
                     "call librun_graph_end first.");
-  if (!device_->drain_all(deadline))
-    throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
+  try {
+    if (!device_->drain_all(deadline))
+      throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
+  } catch (const Error& error) {
+    if (error.code() != LIBRUN_REJECTED) throw;
+    throw Rejection(error.code(), rank(), who() + ": " + error.text(), error.hint());
+  }
+}
+
+/// The same where something has been touched already, so that no rejection can leave all as it was;
+/// and what failed meanwhile is told.
+void Communicator::drain_or_fail(ipc::Deadline deadline) {
+  try {
+    drain_or_throw(deadline);
+  } catch (const Rejection& rejection) {
+    throw Error(LIBRUN_INVALID_STATE, rank(), rejection.text(),
+                "capture before or after a suspend or close, not while one is under way.");
+  }
+  if (words_->fatal != 0) throw_outcome();
 }
 
 void Communicator::raise_abort() { raise(words_->abort, 1); }
@@ -219,6 +238,13 @@ void Communicator::check() {
   if (verdict(Call::check) == Verdict::nothing) return;
   const std::uint64_t caught_so_far = words_->caught;
   const std::uint64_t caught = caught_so_far - std::exchange(caught_told_, caught_so_far);
+  // The gate may have closed while a launch came in, so that its first thread found it open.
+  if (std::exchange(words_->cut, 0) != 0 && caught == 0)
+    throw Error(LIBRUN_INVALID_STATE, rank(),
+                who() +
+                    ": the communicator was suspended while an all-reduce started, which did "
+                    "not do all of its work.",
+                "replay graphs after librun_resume.");
   if (caught != 0) {
     words_->outcome = 0;
     throw Error(LIBRUN_INVALID_STATE, rank(),

@@ -105,6 +105,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void set_gate(std::uint32_t gate);
   void raise_abort();
   void drain_or_throw(ipc::Deadline deadline);
+  void drain_or_fail(ipc::Deadline deadline);
   void leak_device_state() noexcept;
   ipc::Watch watch();
   ipc::Deadline deadline(int timeout_ms) const;
@@ -184,10 +185,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void run_stepped(const AllReduceArgs& args, void* stream);
   void run_half(const AllReduceArgs& half, void* stream, ipc::Deadline deadline);
   void throw_outcome();
+  bool open_on_device(void* stream, bool baked);
   void drop_capture() noexcept;
-  /// Captures of a device that librun_graph_begin has opened, of all communicators: to wait for the
-  /// whole device would spoil them.
-  static std::atomic<int> device_captures_;
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
   // registration.cpp

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "librun/librun.h"
+#include "runtime/captures.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
@@ -44,10 +45,9 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already, const 
     if (capture_)
       throw Rejection(LIBRUN_REJECTED, rank(), who() + " has an open capture.",
                       "call librun_graph_end first.");
-    if (already == LIBRUN_SUSPENDED && device_captures_ > 0)
-      throw Rejection(LIBRUN_REJECTED, rank(),
-                      who() + " has an open capture of another communicator.",
-                      "call librun_graph_end first.");
+    // Where it may still be rejected. The phases behind wait again, for nothing as a rule.
+    if (already == LIBRUN_SUSPENDED && state() == LIBRUN_ACTIVE)
+      drain_or_throw(phases.work_deadline());
     mine.put(Standing{state(), 0, generation_, registry_.digest()});
   });
   const auto first = ballots[0].get<Standing>();
@@ -75,10 +75,9 @@ void Communicator::take_down(Phases& phases) {
   phases.run("close", [&](Ballot&) {
     // Calls that were made before the suspend run to their end; only then the gate closes. A graph
     // that another thread launched in between has passed it, or is caught by it.
-    drain_or_throw(phases.work_deadline());
+    drain_or_fail(phases.work_deadline());
     set_gate(kGateClosed);
-    drain_or_throw(phases.work_deadline());
-    if (words_->fatal != 0) throw_outcome();
+    drain_or_fail(phases.work_deadline());
     // Peers close their links after the last phase: by then nobody may take that for a death.
     monitor_.stop();
     throw_if_failed();
@@ -104,6 +103,7 @@ void Communicator::take_down(Phases& phases) {
 
 bool Communicator::suspend_locked(int timeout_ms, const Error* refused) {
   const auto start = std::chrono::steady_clock::now();
+  const captures::Pause no_captures;
   const UnderWay under_way(*this, "suspend");
   bool done = false;
   guarded(Request::suspend, [&] {
@@ -203,6 +203,7 @@ bool Communicator::suspend_all(int timeout_ms) {
     if (communicator->state() == LIBRUN_CLOSED) continue;
     entered.emplace_back(communicator, communicator->enter(Call::suspend));
   }
+  const captures::Pause no_captures;
   std::deque<UnderWay> under_way;
   for (const auto& [communicator, lock] : entered) under_way.emplace_back(*communicator, "suspend");
   // A rejection by one must leave all as they were: so all are asked before any is touched. Ranks
@@ -250,17 +251,23 @@ void Communicator::close() {
       tell_late_ranks_once(Request::resume, Error(cause->code, cause->rank, cause->text));
     return release_local(false);
   }
+  const captures::Pause no_captures;
   const UnderWay under_way(*this, "close");
   guarded(Request::close, [&] {
     Phases phases(Request::close, exchange_, watch(), deadline(-1));
     phases.run("agree", [&](Ballot&) {
+      const int own = capture_ && capture_->on_device ? 1 : 0;
+      if (captures::count() > own)
+        throw Rejection(LIBRUN_REJECTED, rank(),
+                        who() + " has an open capture of another communicator.",
+                        "call librun_graph_end first.");
       drop_capture();
       // Calls that were made before the close run to their end.
       drain_or_throw(phases.work_deadline());
-      set_gate(kGateClosed);
-      if (words_->fatal != 0) throw_outcome();
     });
     phases.run("drain", [&](Ballot&) {
+      set_gate(kGateClosed);
+      drain_or_fail(phases.work_deadline());
       monitor_.stop();
       throw_if_failed();
     });
@@ -276,7 +283,8 @@ bool Communicator::quiesce() noexcept {
   drop_capture();
   set_gate(kGateClosed);
   raise_abort();
-  if (device_captures_ > 0) return false;
+  const captures::Pause no_captures;
+  if (captures::count() > 0) return false;
   try {
     return device_->drain_all(std::chrono::steady_clock::now() + kLimit);
   } catch (const Error&) {

@@ -121,6 +121,42 @@ TEST_CASE("a mapping that leads elsewhere is caught by the proof") {
   CHECK_OK(librun_comm_close(comm.get()));
 }
 
+TEST_CASE(
+    "an old graph on one rank meets a new call on the others, whatever a resume has changed") {
+  for (const char* const algo : {"ll", "one_shot", "two_shot"}) {
+    // The second bring-up leaves each rank less of the GPU.
+    const ScopedEnv env{{"LIBRUN_ALGO", algo},
+                        {"LIBRUN_FAULT", "crowd@" + std::to_string(rank()) + "#2:corrupt"}};
+    librun::Communicator comm = create();
+    const Stream stream;
+    for (const std::size_t count : {900, 3000, 24000, 100000}) {
+      INFO(algo << ", " << count << " elements");
+      const int on_graph = static_cast<int>(count / 100) % world();
+      DeviceVector<std::int32_t> data(count);
+      comm.begin_graph(stream.get());
+      comm.all_reduce(data.data(), data.data(), count, LIBRUN_SUM, stream.get());
+      librun::Graph graph = comm.end_graph(stream.get());
+      CHECK(comm.suspend());
+      CHECK(comm.resume());
+      for (int round = 0; round < 4; ++round) {
+        for (std::size_t i = 0; i < count; ++i)
+          data[i] = static_cast<std::int32_t>(i % 1021) * (rank() + 1) + round;
+        if (rank() == on_graph)
+          graph.launch(stream.get());
+        else
+          comm.all_reduce(data.data(), data.data(), count, LIBRUN_SUM, stream.get());
+        comm.synchronize(stream.get());
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < count; ++i)
+          wrong += data[i] != static_cast<std::int32_t>(i % 1021) * world() * (world() + 1) / 2 +
+                                  round * world();
+        CHECK(wrong == 0);
+      }
+    }
+    comm.close();
+  }
+}
+
 TEST_CASE("B08 resume returns only when the peers have done their half") {
   const ScopedEnv env{{"LIBRUN_FAULT", fault_at("resume_before_open", "delay=100")}};
   librun::Communicator comm = create();

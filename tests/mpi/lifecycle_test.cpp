@@ -305,6 +305,7 @@ TEST_CASE("create and close leave nothing behind") {
   CHECK(process_holdings().shared_segments == 0);
 }
 
+// The host's recordings hold none, whatever the setting.
 TEST_CASE("launches that hold pointers refuse a suspend, which harms nothing") {
   librun::Communicator comm = create();
   {
@@ -313,9 +314,14 @@ TEST_CASE("launches that hold pointers refuse a suspend, which harms nothing") {
     comm.begin_graph(nullptr);
     comm.end_graph(nullptr);
   }
-  CHECK_STATUS(librun_suspend(comm.get(), -1), LIBRUN_UNSUPPORTED);
-  CHECK(contains(last_error(), "LIBRUN_BAKED_POINTERS"));
-  CHECK(comm.state() == LIBRUN_ACTIVE);
+  if (on_cuda()) {
+    CHECK_STATUS(librun_suspend(comm.get(), -1), LIBRUN_UNSUPPORTED);
+    CHECK(contains(last_error(), "LIBRUN_BAKED_POINTERS"));
+    CHECK(comm.state() == LIBRUN_ACTIVE);
+  } else {
+    CHECK(comm.suspend());
+    CHECK(comm.resume());
+  }
   CHECK(sum_difference(comm, 11) == "");
   CHECK_OK(librun_comm_close(comm.get()));
 }
