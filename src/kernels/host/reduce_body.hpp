@@ -19,6 +19,15 @@
 namespace librun::host {
 namespace {
 
+/// Of a register: g++ splits vectors that are longer through memory, element by element.
+#if defined(__AVX512F__)
+constexpr std::size_t kWidth = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t kWidth = 32;
+#else
+constexpr std::size_t kWidth = 16;
+#endif
+
 template <class T, std::size_t Lanes>
 struct VecOf {
   typedef T type __attribute__((vector_size(sizeof(T) * Lanes)));
@@ -29,9 +38,11 @@ using Vec = typename VecOf<T, Lanes>::type;
 /// Elements that are accumulated in their own type; U is the unsigned (or same) type to add in.
 template <class T, class U>
 struct Plain {
-  static constexpr std::size_t kLanes = 64 / sizeof(T);
+  static constexpr std::size_t kLanes = kWidth / sizeof(T);
   static constexpr std::size_t kBytes = sizeof(T);
+  static constexpr std::size_t kUnroll = 4;
   using Acc = Vec<T, kLanes>;
+  using Part = Acc;
   using Wrap = Vec<U, kLanes>;  // signed overflow is undefined, unsigned wraps
   static Acc widen(const std::byte* from) {
     Acc value;
@@ -39,33 +50,58 @@ struct Plain {
     return value;
   }
   static void narrow(std::byte* to, Acc value) { std::memcpy(to, &value, sizeof(value)); }
+  template <class Op>
+  static Acc apply(Acc a, Acc b) {
+    return Op::apply(a, b);
+  }
 };
 
+/// Two elements a word, taken apart and put together by shifts and masks: to widen and to narrow
+/// the vectors would take more than half of the time.
 struct Bfloat16 {
-  static constexpr std::size_t kLanes = 16;
+  static constexpr std::size_t kLanes = kWidth / 2;
   static constexpr std::size_t kBytes = 2;
-  using Acc = Vec<float, kLanes>;
-  using Wrap = Acc;
+  static constexpr std::size_t kUnroll = 2;
+  using Part = Vec<float, kWidth / 4>;
+  using Bits = Vec<std::uint32_t, kWidth / 4>;
+  using Wrap = Part;
+  struct Acc {
+    Part low;   ///< of each word
+    Part high;  ///< of each word
+  };
   static Acc widen(const std::byte* from) {
-    Vec<std::uint16_t, kLanes> half;
-    std::memcpy(&half, from, sizeof(half));
-    return reinterpret_cast<Acc>(__builtin_convertvector(half, Vec<std::uint32_t, kLanes>) << 16);
+    Bits words;
+    std::memcpy(&words, from, sizeof(words));
+    return {reinterpret_cast<Part>(words << 16), reinterpret_cast<Part>(words & 0xffff0000u)};
   }
   static void narrow(std::byte* to, Acc value) {
-    const auto bits = reinterpret_cast<Vec<std::uint32_t, kLanes>>(value);
-    const auto rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    const auto quiet = bits >> 16 | 0x40u;
-    const auto half =
-        __builtin_convertvector(value != value ? quiet : rounded, Vec<std::uint16_t, kLanes>);
-    std::memcpy(to, &half, sizeof(half));
+    const Bits words = rounded(value.low) >> 16 | (rounded(value.high) & 0xffff0000u);
+    std::memcpy(to, &words, sizeof(words));
+  }
+  template <class Op>
+  static Acc apply(Acc a, Acc b) {
+    return {Op::apply(a.low, b.low), Op::apply(a.high, b.high)};
+  }
+
+ private:
+  /// In the upper half, whatever the lower one is then; a NaN stays one, and is quiet.
+  static Bits rounded(Part value) {
+    const auto bits = reinterpret_cast<Bits>(value);
+    return value != value ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u);
   }
 };
 
 struct Float16 {
-  static constexpr std::size_t kLanes = 16;
+  static constexpr std::size_t kLanes = kWidth / 4;
   static constexpr std::size_t kBytes = 2;
+  static constexpr std::size_t kUnroll = 4;
   using Acc = Vec<float, kLanes>;
+  using Part = Acc;
   using Wrap = Acc;
+  template <class Op>
+  static Acc apply(Acc a, Acc b) {
+    return Op::apply(a, b);
+  }
 #if defined(__AVX512F__)
   // The zero-masked forms: the plain ones start from an "undefined" register, which g++ warns of.
   static Acc widen(const std::byte* from) {
@@ -80,22 +116,14 @@ struct Float16 {
   }
 #elif defined(__F16C__)
   static Acc widen(const std::byte* from) {
-    Acc value;
-    for (int part = 0; part < 2; ++part) {
-      __m128i half;
-      std::memcpy(&half, from + part * 16, sizeof(half));
-      const __m256 wide = _mm256_cvtph_ps(half);
-      std::memcpy(reinterpret_cast<char*>(&value) + part * 32, &wide, sizeof(wide));
-    }
-    return value;
+    __m128i half;
+    std::memcpy(&half, from, sizeof(half));
+    return reinterpret_cast<Acc>(_mm256_cvtph_ps(half));
   }
   static void narrow(std::byte* to, Acc value) {
-    for (int part = 0; part < 2; ++part) {
-      __m256 wide;
-      std::memcpy(&wide, reinterpret_cast<const char*>(&value) + part * 32, sizeof(wide));
-      const __m128i half = _mm256_cvtps_ph(wide, _MM_FROUND_TO_NEAREST_INT);
-      std::memcpy(to + part * 16, &half, sizeof(half));
-    }
+    const __m128i half =
+        _mm256_cvtps_ph(reinterpret_cast<__m256>(value), _MM_FROUND_TO_NEAREST_INT);
+    std::memcpy(to, &half, sizeof(half));
   }
 #else
   static Acc widen(const std::byte* from) {
@@ -118,30 +146,30 @@ struct Float16 {
 
 template <class E>
 struct Sum {
-  static typename E::Acc apply(typename E::Acc a, typename E::Acc b) {
+  static typename E::Part apply(typename E::Part a, typename E::Part b) {
     using W = typename E::Wrap;
-    return reinterpret_cast<typename E::Acc>(reinterpret_cast<W>(a) + reinterpret_cast<W>(b));
+    return reinterpret_cast<typename E::Part>(reinterpret_cast<W>(a) + reinterpret_cast<W>(b));
   }
 };
 template <class E>
 struct Prod {
-  static typename E::Acc apply(typename E::Acc a, typename E::Acc b) {
+  static typename E::Part apply(typename E::Part a, typename E::Part b) {
     using W = typename E::Wrap;
-    return reinterpret_cast<typename E::Acc>(reinterpret_cast<W>(a) * reinterpret_cast<W>(b));
+    return reinterpret_cast<typename E::Part>(reinterpret_cast<W>(a) * reinterpret_cast<W>(b));
   }
 };
 // A NaN on either side wins: the comparison is false for it, and an accumulated NaN stays. Equal
 // values, -0 and +0 among them, keep what was there first.
 template <class E>
 struct Min {
-  static typename E::Acc apply(typename E::Acc a, typename E::Acc b) {
+  static typename E::Part apply(typename E::Part a, typename E::Part b) {
     const auto take = ~(a <= b) & (a == a);
     return take ? b : a;
   }
 };
 template <class E>
 struct Max {
-  static typename E::Acc apply(typename E::Acc a, typename E::Acc b) {
+  static typename E::Part apply(typename E::Part a, typename E::Part b) {
     const auto take = ~(a >= b) & (a == a);
     return take ? b : a;
   }
@@ -158,7 +186,7 @@ inline void reduce_vectors(std::byte* dst, const std::byte* const* sources, int 
     const std::byte* source = sources[r] + offset;
 #pragma GCC unroll 4
     for (std::size_t u = 0; u < Unroll; ++u)
-      acc[u] = Op::apply(acc[u], E::widen(source + u * kStride));
+      acc[u] = E::template apply<Op>(acc[u], E::widen(source + u * kStride));
   }
 #pragma GCC unroll 4
   for (std::size_t u = 0; u < Unroll; ++u) E::narrow(dst + offset + u * kStride, acc[u]);
@@ -188,7 +216,7 @@ inline void reduce_tail(std::byte* dst, const std::byte* const* sources, int n_s
   typename E::Acc acc = E::widen(padded);
   for (int r = 1; r < n_sources; ++r) {
     load_tail(padded, sources[r] + offset, tail_bytes);
-    acc = Op::apply(acc, E::widen(padded));
+    acc = E::template apply<Op>(acc, E::widen(padded));
   }
   E::narrow(padded, acc);
   std::memcpy(dst + offset, padded, tail_bytes);
@@ -201,8 +229,9 @@ void reduce(void* dst_void, const void* const* sources_void, int n_sources, std:
   constexpr std::size_t kStride = E::kLanes * E::kBytes;
   const std::size_t size_bytes = count * E::kBytes;
   std::size_t offset = 0;
-  for (; offset + 4 * kStride <= size_bytes; offset += 4 * kStride)
-    reduce_vectors<E, Op, 4>(dst, sources, n_sources, offset);
+  constexpr std::size_t kPiece = E::kUnroll * kStride;
+  for (; offset + kPiece <= size_bytes; offset += kPiece)
+    reduce_vectors<E, Op, E::kUnroll>(dst, sources, n_sources, offset);
   for (; offset + kStride <= size_bytes; offset += kStride)
     reduce_vectors<E, Op, 1>(dst, sources, n_sources, offset);
   if (offset < size_bytes) reduce_tail<E, Op>(dst, sources, n_sources, offset, size_bytes - offset);
