@@ -78,7 +78,8 @@ LIBRUN_API librun_status_t librun_register(librun_comm_t comm, void* ptr, size_t
 /** Returns the slot of a registered buffer. Collective while active, local otherwise. */
 LIBRUN_API librun_status_t librun_unregister(librun_comm_t comm, librun_buffer_t buffer);
 
-/** Starts to record the all-reduces of this communicator instead of running them. Local. */
+/** Starts to record the all-reduces of this communicator instead of running them. Local. On a GPU
+ *  it waits while another thread waits for the device, as in librun_suspend or librun_free. */
 LIBRUN_API librun_status_t librun_graph_begin(librun_comm_t comm, void* stream);
 /** Ends the recording. Local. @param out handle; end it with librun_graph_destroy */
 LIBRUN_API librun_status_t librun_graph_end(librun_comm_t comm, void* stream, librun_graph_t* out);

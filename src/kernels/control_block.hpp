@@ -37,9 +37,7 @@ struct HostWords {
   std::uint32_t reject;   ///< its Reject
   std::uint64_t step;     ///< the step where that happened
   std::uint64_t caught;   ///< launches that found the gate closed
-  std::uint32_t cut;      ///< some threads of a launch did, at least; for the host to clear
-  std::uint32_t unused;
-  std::uint64_t calls;  ///< launches that ran
+  std::uint64_t calls;    ///< launches that ran
   /// Where launches do not wait: the first Outcome of this generation that fails the communicator.
   std::uint32_t fatal;
   std::uint32_t fatal_rank;

@@ -6,7 +6,6 @@
 
 #include "kernels/dtype.hpp"
 #include "librun/librun.h"
-#include "runtime/captures.hpp"
 #include "runtime/communicator.hpp"
 
 namespace librun {
@@ -179,28 +178,20 @@ void Communicator::begin_capture(void* stream) {
     throw Error(LIBRUN_INVALID_STATE, rank(), who() + ": a capture is open already.",
                 "call librun_graph_end first.");
   const bool baked = setting_value("LIBRUN_BAKED_POINTERS") == "1";
+  Capture capture{{}, false, stream, {}};
   // The halves of stepped meet in agreements, which no device can record.
-  const bool on_device = settings_.algo != LIBRUN_ALGO_STEPPED && open_on_device(stream, baked);
-  has_baked_pointers_ = has_baked_pointers_ || (baked && on_device);
-  capture_.emplace(Capture{{}, on_device, stream});
-}
-
-/// @return false: this device records nothing
-bool Communicator::open_on_device(void* stream, bool baked) {
-  if (!captures::open(deadline(-1)))
-    throw Error(
-        LIBRUN_TIMEOUT, rank(),
-        who() + ": a suspend or close of another communicator of this process is under way.",
-        "capture when it has ended.");
-  bool opened = false;
-  try {
-    opened = device_->begin_capture(stream, baked);
-  } catch (const Error&) {
-    captures::close();
-    throw;
+  if (settings_.algo != LIBRUN_ALGO_STEPPED && !device_info_.launches_wait) {
+    capture.counted = captures::open(deadline(-1));
+    if (!capture.counted)
+      throw Error(LIBRUN_TIMEOUT, rank(),
+                  who() + ": another thread of this process waits for the device.",
+                  "capture when its suspend, close, unregister or free has ended.");
+    throw_if_failed();
+    capture.on_device = device_->begin_capture(stream, baked);
+    if (!capture.on_device) capture.counted.reset();
   }
-  if (!opened) captures::close();
-  return opened;
+  has_baked_pointers_ = has_baked_pointers_ || (baked && capture.on_device);
+  capture_.emplace(std::move(capture));
 }
 
 Recording Communicator::end_capture(void* stream) {
@@ -210,7 +201,6 @@ Recording Communicator::end_capture(void* stream) {
                 "call librun_graph_begin first.");
   Capture capture = std::move(*capture_);
   capture_.reset();
-  if (capture.on_device) captures::close();
   if (capture.on_device) capture.recording.of_device = device_->end_capture(stream);
   return std::move(capture.recording);
 }
@@ -218,7 +208,6 @@ Recording Communicator::end_capture(void* stream) {
 /// The caller's stream must not stay in a capture that nobody will end.
 void Communicator::drop_capture() noexcept {
   if (capture_ && capture_->on_device) {
-    captures::close();
     try {
       device_->end_capture(capture_->stream);
     } catch (const Error&) {

@@ -8,22 +8,25 @@ namespace librun::captures {
 namespace {
 
 std::mutex mutex;
-std::condition_variable resumed;
+std::condition_variable changed;
 int n_open = 0;
 int n_pauses = 0;
 
 }  // namespace
 
-bool open(std::chrono::steady_clock::time_point deadline) {
-  std::unique_lock lock(mutex);
-  if (!resumed.wait_until(lock, deadline, [] { return n_pauses == 0; })) return false;
-  ++n_open;
-  return true;
+void CountTraits::close(bool /*counted*/) noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    --n_open;
+  }
+  changed.notify_all();
 }
 
-void close() noexcept {
-  const std::lock_guard lock(mutex);
-  --n_open;
+Counted open(Deadline deadline) {
+  std::unique_lock lock(mutex);
+  if (!changed.wait_until(lock, deadline, [] { return n_pauses == 0; })) return Counted();
+  ++n_open;
+  return Counted(true);
 }
 
 int count() {
@@ -41,7 +44,12 @@ Pause::~Pause() {
     const std::lock_guard lock(mutex);
     --n_pauses;
   }
-  resumed.notify_all();
+  changed.notify_all();
+}
+
+bool Pause::wait_for_open_ones(Deadline deadline) {
+  std::unique_lock lock(mutex);
+  return changed.wait_until(lock, deadline, [] { return n_open == 0; });
 }
 
 }  // namespace librun::captures

@@ -4,15 +4,25 @@
 
 #include <chrono>
 
-namespace librun {
+#include "kernels/unique_handle.hpp"
 
 /// To wait for a whole device spoils a capture on it. So who waits looks that none is open, and
-/// keeps new ones out until it has waited. Thread-safe.
-namespace captures {
+/// keeps new ones out until it has waited: no longer, since a peer may need what is captured.
+/// Thread-safe.
+namespace librun::captures {
 
-/// Counts one more; waits while somebody keeps it out. @return false at the deadline: not counted
-bool open(std::chrono::steady_clock::time_point deadline);
-void close() noexcept;
+using Deadline = std::chrono::steady_clock::time_point;
+
+struct CountTraits {
+  using type = bool;
+  static type null() noexcept { return false; }
+  static void close(type counted) noexcept;
+};
+/// An open capture counts while this lives.
+using Counted = UniqueHandle<CountTraits>;
+
+/// Waits while somebody keeps it out. @return null at the deadline
+Counted open(Deadline deadline);
 int count();
 
 /// While one of these lives, no capture is opened.
@@ -22,7 +32,9 @@ class Pause {
   ~Pause();
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
+
+  /// Waits for those that are open. @return false at the deadline
+  bool wait_for_open_ones(Deadline deadline);
 };
 
-}  // namespace captures
-}  // namespace librun
+}  // namespace librun::captures

@@ -165,14 +165,9 @@ void Communicator::on_peer_event(const ipc::PeerEvent& event) noexcept {
   fail(Error(event.code, event.culprit, event.text));
 }
 
-/// Waits for all work of this process on the device.
-/// @throws Rejection while a stream is being captured: nothing was waited for
-void Communicator::drain_or_throw(ipc::Deadline deadline) {
-  const captures::Pause no_captures;
-  if (captures::count() > 0)
-    throw Rejection(LIBRUN_REJECTED, rank(),
-                    who() + " has an open capture, of this or another communicator.",
-                    "call librun_graph_end first.");
+/// Waits for all work of this process on the device, of which no stream is being captured.
+/// @throws Rejection where one is, by the program itself
+void Communicator::drain_uncaptured(ipc::Deadline deadline) {
   try {
     if (!device_->drain_all(deadline))
       throw Error(LIBRUN_TIMEOUT, rank(), who() + ": work in flight did not end in time.");
@@ -182,11 +177,26 @@ void Communicator::drain_or_throw(ipc::Deadline deadline) {
   }
 }
 
-/// The same where something has been touched already, so that no rejection can leave all as it was;
-/// and what failed meanwhile is told.
+/// Where nothing has been touched yet. @throws Rejection while a stream is being captured
+void Communicator::drain_or_reject(ipc::Deadline deadline) {
+  const captures::Pause no_new_ones;
+  if (captures::count() > 0)
+    throw Rejection(LIBRUN_REJECTED, rank(),
+                    who() + " has an open capture, of this or another communicator.",
+                    "call librun_graph_end first.");
+  drain_uncaptured(deadline);
+}
+
+/// Where no rejection can leave all as it was any more: waits for captures, and tells what failed
+/// meanwhile.
 void Communicator::drain_or_fail(ipc::Deadline deadline) {
+  captures::Pause no_new_ones;
+  if (!no_new_ones.wait_for_open_ones(deadline))
+    throw Error(LIBRUN_TIMEOUT, rank(),
+                who() + ": a capture of another communicator did not end in time.",
+                "capture before or after a suspend or close, not while one is under way.");
   try {
-    drain_or_throw(deadline);
+    drain_uncaptured(deadline);
   } catch (const Rejection& rejection) {
     throw Error(LIBRUN_INVALID_STATE, rank(), rejection.text(),
                 "capture before or after a suspend or close, not while one is under way.");
@@ -238,13 +248,6 @@ void Communicator::check() {
   if (verdict(Call::check) == Verdict::nothing) return;
   const std::uint64_t caught_so_far = words_->caught;
   const std::uint64_t caught = caught_so_far - std::exchange(caught_told_, caught_so_far);
-  // The gate may have closed while a launch came in, so that its first thread found it open.
-  if (std::exchange(words_->cut, 0) != 0 && caught == 0)
-    throw Error(LIBRUN_INVALID_STATE, rank(),
-                who() +
-                    ": the communicator was suspended while an all-reduce started, which did "
-                    "not do all of its work.",
-                "replay graphs after librun_resume.");
   if (caught != 0) {
     words_->outcome = 0;
     throw Error(LIBRUN_INVALID_STATE, rank(),

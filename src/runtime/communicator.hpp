@@ -16,6 +16,7 @@
 #include "ipc/peer_table.hpp"
 #include "ipc/segment.hpp"
 #include "kernels/device.hpp"
+#include "runtime/captures.hpp"
 #include "runtime/cause.hpp"
 #include "runtime/device_memory.hpp"
 #include "runtime/lifecycle.hpp"
@@ -104,7 +105,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void on_peer_event(const ipc::PeerEvent& event) noexcept;
   void set_gate(std::uint32_t gate);
   void raise_abort();
-  void drain_or_throw(ipc::Deadline deadline);
+  void drain_uncaptured(ipc::Deadline deadline);
+  void drain_or_reject(ipc::Deadline deadline);
   void drain_or_fail(ipc::Deadline deadline);
   void leak_device_state() noexcept;
   ipc::Watch watch();
@@ -185,7 +187,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void run_stepped(const AllReduceArgs& args, void* stream);
   void run_half(const AllReduceArgs& half, void* stream, ipc::Deadline deadline);
   void throw_outcome();
-  bool open_on_device(void* stream, bool baked);
   void drop_capture() noexcept;
   [[noreturn]] void throw_mismatch(std::vector<Announcement> calls, std::uint32_t odd_rank) const;
 
@@ -217,6 +218,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     Recording recording;
     bool on_device;
     void* stream;
+    captures::Counted counted;  ///< where it is on the device; until it has ended there
   };
   std::optional<Capture> capture_;
   bool has_baked_pointers_ = false;      ///< in a graph: no suspend any more

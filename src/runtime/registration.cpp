@@ -132,7 +132,7 @@ void Communicator::unregister_buffer(std::uint64_t id) {
       const Ballots ballots = phases.run("agree", [&](Ballot& mine) {
         if (!slot) throw unknown();
         // Calls that were made before may still use its mappings.
-        drain_or_throw(phases.work_deadline());
+        drain_or_reject(phases.work_deadline());
         mine.put(id);
       });
       for (std::size_t peer = 0; peer < ballots.size(); ++peer)
@@ -161,7 +161,7 @@ void Communicator::deallocate(void* address) {
   const auto lock = enter(Call::deallocate);
   if (!address) return;
   // As cudaFree: what was launched before may still use it.
-  if (state() != LIBRUN_CLOSED) drain_or_throw(deadline(-1));
+  if (state() != LIBRUN_CLOSED) drain_or_reject(deadline(-1));
   Allocations::instance().free(address);
 }
 

@@ -6,7 +6,6 @@
 #include <deque>
 
 #include "librun/librun.h"
-#include "runtime/captures.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/log.hpp"
 #include "runtime/process.hpp"
@@ -47,7 +46,7 @@ bool Communicator::agree_on_state(Phases& phases, librun_state_t already, const 
                       "call librun_graph_end first.");
     // Where it may still be rejected. The phases behind wait again, for nothing as a rule.
     if (already == LIBRUN_SUSPENDED && state() == LIBRUN_ACTIVE)
-      drain_or_throw(phases.work_deadline());
+      drain_or_reject(phases.work_deadline());
     mine.put(Standing{state(), 0, generation_, registry_.digest()});
   });
   const auto first = ballots[0].get<Standing>();
@@ -103,7 +102,6 @@ void Communicator::take_down(Phases& phases) {
 
 bool Communicator::suspend_locked(int timeout_ms, const Error* refused) {
   const auto start = std::chrono::steady_clock::now();
-  const captures::Pause no_captures;
   const UnderWay under_way(*this, "suspend");
   bool done = false;
   guarded(Request::suspend, [&] {
@@ -203,7 +201,6 @@ bool Communicator::suspend_all(int timeout_ms) {
     if (communicator->state() == LIBRUN_CLOSED) continue;
     entered.emplace_back(communicator, communicator->enter(Call::suspend));
   }
-  const captures::Pause no_captures;
   std::deque<UnderWay> under_way;
   for (const auto& [communicator, lock] : entered) under_way.emplace_back(*communicator, "suspend");
   // A rejection by one must leave all as they were: so all are asked before any is touched. Ranks
@@ -251,7 +248,6 @@ void Communicator::close() {
       tell_late_ranks_once(Request::resume, Error(cause->code, cause->rank, cause->text));
     return release_local(false);
   }
-  const captures::Pause no_captures;
   const UnderWay under_way(*this, "close");
   guarded(Request::close, [&] {
     Phases phases(Request::close, exchange_, watch(), deadline(-1));
@@ -261,11 +257,12 @@ void Communicator::close() {
         throw Rejection(LIBRUN_REJECTED, rank(),
                         who() + " has an open capture of another communicator.",
                         "call librun_graph_end first.");
-      drop_capture();
-      // Calls that were made before the close run to their end.
-      drain_or_throw(phases.work_deadline());
+      if (own == 0) drain_or_reject(phases.work_deadline());
     });
     phases.run("drain", [&](Ballot&) {
+      drop_capture();
+      // Calls that were made before the close run to their end.
+      drain_or_fail(phases.work_deadline());
       set_gate(kGateClosed);
       drain_or_fail(phases.work_deadline());
       monitor_.stop();

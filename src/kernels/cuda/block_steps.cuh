@@ -71,13 +71,12 @@ class BlockSteps {
     const std::uint32_t refused = announced ? load_relaxed(&state_.refused) : 0;
     return is_open() && refused == 0;
   }
-  /// After enter, where it costs no time: tells the host of a launch that found the gate closed, or
-  /// of threads of one that did. One that failed leaves a closed gate behind, which is no suspend.
+  /// After enter, where it costs no time: tells the host of a launch whose first thread found the
+  /// gate closed. One that failed leaves a closed gate behind, which is no suspend.
   __device__ void count_if_caught() {
-    if (is_open() || load_relaxed(&state_.failed) != 0) return;
+    if (is_open() || blockIdx.x != 0 || thread_ != 0) return;
+    if (load_relaxed(&state_.failed) != 0) return;
     HostWords& words = *state_.control.words;
-    *reinterpret_cast<volatile std::uint32_t*>(&words.cut) = 1;
-    if (blockIdx.x != 0 || thread_ != 0) return;
     *reinterpret_cast<volatile std::uint64_t*>(&words.caught) = atomicAdd(&state_.caught, 1u) + 1;
   }
   /// The gate alone, of a launch that is not counted.
@@ -92,7 +91,16 @@ class BlockSteps {
     const std::uint32_t most = peers_.max_blocks();
     return gridDim.x < most ? gridDim.x : most;
   }
+  /// Asked before the wait for the launch in front: a block that has no place takes none on the
+  /// GPU.
   __device__ bool in_team() const { return blockIdx.x < peers_.max_blocks(); }
+  /// The same, once all of `settled` is known: the assembler would ask as soon as it can, and put
+  /// the loads that are left behind the question, a second way to the L2 cache. Never zero then.
+  __device__ bool in_team(std::uint64_t& settled) const {
+    settled = in_team() ? settled : 0;
+    cuda::settle(settled);
+    return settled != 0;
+  }
 
   __device__ int rank() const { return peers_.rank(); }
   __device__ int world() const { return peers_.world(); }

@@ -81,9 +81,9 @@ class CudaDevice final : public Device {
 
   LaunchGrid grid_of(const AllReduceArgs& args) const override {
     Spread spread = spread_on(args);
-    // Blocks without a place in the present layout leave at once.
+    // Blocks of teams that have no place in the present layout leave at once.
     const std::uint32_t places = args.control->layout.max_blocks;
-    if (args.control->world > 1) spread.n_blocks = std::min(spread.n_blocks, places);
+    if (spread.fair_lines > 0) spread.n_blocks = std::min(spread.n_blocks, places);
     return {spread.n_blocks, spread.n_threads};
   }
 

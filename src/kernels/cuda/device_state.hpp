@@ -54,9 +54,8 @@ struct alignas(16) PeerTable {
 
 /// At one address for life, so that graphs may hold it.
 struct DeviceState {
-  ControlBlock
-      control;      ///< copied from the host by publish; its gate: PeerTable::open_gate, or closed
-  PeerTable peers;  ///< the table once more, as kernels like it
+  ControlBlock control;  ///< copied from the host by publish; the gate: PeerTable::open_gate, or 0
+  PeerTable peers;       ///< the table once more, as kernels like it
   /// The last step that each block has taken, on its own: no rendezvous of the grid. Each warp has
   /// a copy, which nobody else writes in a launch that the warp is part of: no barrier either.
   /// Zero at the start of a generation, when all arenas are fresh too.

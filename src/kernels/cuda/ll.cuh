@@ -138,9 +138,10 @@ __global__ void __launch_bounds__(kMaxThreads, 2) ll(const __grid_constant__ Arg
   std::uint32_t takes_part = n > 0 || threadIdx.x == 0;
   std::uint64_t rest = args.lines;
   std::uint32_t last = rest <= stride;
-  wait_for_predecessor(places.settle() + steps.settle() + settle(send) + settle(recv) + settle(n) +
-                       settle(takes_part) + settle(last));
-  if (!steps.in_team()) return;
+  std::uint64_t settled = places.settle() + steps.settle() + settle(send) + settle(recv) +
+                          settle(n) + settle(takes_part) + settle(last);
+  if (!steps.in_team(settled)) return;
+  wait_for_predecessor(settled);
   bool failed = !steps.enter(args.announced);
   // Before the gate is known: the loads overlap, and the buffer is the caller's own.
   auto own = Line::load(send, n);

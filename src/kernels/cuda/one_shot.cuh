@@ -186,8 +186,9 @@ __global__ void __launch_bounds__(kMaxThreads, 2) one_shot(const __grid_constant
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
   OneShot<V> body(args, steps);
-  wait_for_predecessor(body.settle() + steps.settle());
-  if (!steps.in_team()) return;
+  std::uint64_t settled = body.settle() + steps.settle();
+  if (!steps.in_team(settled)) return;
+  wait_for_predecessor(settled);
   const bool admitted = steps.enter(args.announced);
   body.prepare();
   body.run(admitted);

@@ -163,8 +163,8 @@ __global__ void __launch_bounds__(kMaxThreads, 2) two_shot(const __grid_constant
   const Peers<V::kWorld> peers(peers_of(all));
   BlockSteps<V::kWorld> steps(args.state, peers);
   TwoShot<V> body(args, steps);
-  wait_for_predecessor(1);
   if (!steps.in_team()) return;
+  wait_for_predecessor(1);
   body.run(steps.enter(args.announced));
   steps.count_if_caught();
 }
