@@ -181,11 +181,14 @@ void Communicator::begin_capture(void* stream) {
   Capture capture{{}, false, stream, {}};
   // The halves of stepped meet in agreements, which no device can record.
   if (settings_.algo != LIBRUN_ALGO_STEPPED && !device_info_.launches_wait) {
-    capture.counted = captures::open(deadline(-1));
-    if (!capture.counted)
-      throw Error(LIBRUN_TIMEOUT, rank(),
-                  who() + ": another thread of this process waits for the device.",
-                  "capture when its suspend, close, unregister or free has ended.");
+    const auto limit = deadline(-1);
+    while (!(capture.counted = captures::open(captures::next_look(limit)))) {
+      throw_if_failed();
+      if (std::chrono::steady_clock::now() >= limit)
+        throw Error(LIBRUN_TIMEOUT, rank(),
+                    who() + ": another thread of this process waits for the device.",
+                    "capture when its suspend, close, unregister or free has ended.");
+    }
     throw_if_failed();
     capture.on_device = device_->begin_capture(stream, baked);
     if (!capture.on_device) capture.counted.reset();

@@ -13,6 +13,12 @@ namespace librun::captures {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+/// How long to wait at a time, for who must look about in between.
+inline Deadline next_look(Deadline deadline) {
+  const auto look = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  return look < deadline ? look : deadline;
+}
+
 struct CountTraits {
   using type = bool;
   static type null() noexcept { return false; }

@@ -191,10 +191,13 @@ void Communicator::drain_or_reject(ipc::Deadline deadline) {
 /// meanwhile.
 void Communicator::drain_or_fail(ipc::Deadline deadline) {
   captures::Pause no_new_ones;
-  if (!no_new_ones.wait_for_open_ones(deadline))
-    throw Error(LIBRUN_TIMEOUT, rank(),
-                who() + ": a capture of another communicator did not end in time.",
-                "capture before or after a suspend or close, not while one is under way.");
+  while (!no_new_ones.wait_for_open_ones(captures::next_look(deadline))) {
+    throw_if_failed();  // an abort or a death ends the wait
+    if (std::chrono::steady_clock::now() >= deadline)
+      throw Error(LIBRUN_TIMEOUT, rank(),
+                  who() + ": a capture of another communicator did not end in time.",
+                  "capture before or after a suspend or close, not while one is under way.");
+  }
   try {
     drain_uncaptured(deadline);
   } catch (const Rejection& rejection) {

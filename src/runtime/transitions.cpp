@@ -280,10 +280,12 @@ bool Communicator::quiesce() noexcept {
   drop_capture();
   set_gate(kGateClosed);
   raise_abort();
-  const captures::Pause no_captures;
-  if (captures::count() > 0) return false;
+  // A capture of another communicator is awaited: what is left behind now stays for ever.
+  const auto limit = std::chrono::steady_clock::now() + kLimit;
+  captures::Pause no_new_ones;
+  if (!no_new_ones.wait_for_open_ones(limit)) return false;
   try {
-    return device_->drain_all(std::chrono::steady_clock::now() + kLimit);
+    return device_->drain_all(limit);
   } catch (const Error&) {
     return true;  // the device is lost to this process: nothing runs there
   }
