@@ -32,35 +32,72 @@ struct LlLine {
   /// @param n elements that there are, the others read as zero
   __device__ static Data load(const T* from, std::uint32_t n) {
     Data data;
+    if constexpr (kPerWord == 1) {
 #pragma unroll
-    for (std::uint32_t& word : data.words) word = 0;
-    if (kByWords && is_whole(from, n)) {
-      const auto* words = reinterpret_cast<const std::uint32_t*>(from);
+      for (std::uint32_t& word : data.words) word = 0;
 #pragma unroll
-      for (int i = 0; i < kWords; ++i) data.words[i] = words[i];
-      return data;
+      for (int i = 0; i < Data::kElements; ++i)
+        if (i < n) data.elements[i] = from[i];
+    } else if (is_word_aligned(from)) {
+      const std::uint32_t whole = n / kPerWord;
+#pragma unroll
+      for (int i = 0; i < kWords; ++i)
+        data.words[i] = i < whole ? reinterpret_cast<const std::uint32_t*>(from)[i] : 0;
+      if (n % kPerWord == 0) return data;
+      const std::uint32_t last = load_word(from + whole * kPerWord, n % kPerWord);
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) data.words[i] = i == whole ? last : data.words[i];
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWords; ++i)
+        data.words[i] = load_word(from + i * kPerWord, static_cast<int>(n) - i * kPerWord);
     }
-#pragma unroll
-    for (int i = 0; i < Data::kElements; ++i)
-      if (i < n) data.elements[i] = from[i];
     return data;
   }
   __device__ static void store(T* to, std::uint32_t n, const Data& data) {
-    if (kByWords && is_whole(to, n)) {
-      auto* words = reinterpret_cast<std::uint32_t*>(to);
+    if constexpr (kPerWord == 1) {
 #pragma unroll
-      for (int i = 0; i < kWords; ++i) words[i] = data.words[i];
-      return;
+      for (int i = 0; i < Data::kElements; ++i)
+        if (i < n) to[i] = data.elements[i];
+    } else if (is_word_aligned(to)) {
+      const std::uint32_t whole = n / kPerWord;
+#pragma unroll
+      for (int i = 0; i < kWords; ++i)
+        if (i < whole) reinterpret_cast<std::uint32_t*>(to)[i] = data.words[i];
+      if (n % kPerWord == 0) return;
+      std::uint32_t last = data.words[0];
+#pragma unroll
+      for (int i = 1; i < kWords; ++i) last = i == whole ? data.words[i] : last;
+      store_word(to + whole * kPerWord, n % kPerWord, last);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWords; ++i)
+        store_word(to + i * kPerWord, static_cast<int>(n) - i * kPerWord, data.words[i]);
     }
-#pragma unroll
-    for (int i = 0; i < Data::kElements; ++i)
-      if (i < n) to[i] = data.elements[i];
   }
 
  private:
-  static constexpr bool kByWords = sizeof(T) < 4;
-  __device__ static bool is_whole(const T* at, std::uint32_t n) {
-    return n == kElements && reinterpret_cast<std::uintptr_t>(at) % 4 == 0;
+  // Small elements are moved by words, those of a line that is not full too: its warp has full
+  // lines, and two ways are gone one after the other.
+  static constexpr int kPerWord = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
+  using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>;
+
+  __device__ static bool is_word_aligned(const T* at) {
+    return reinterpret_cast<std::uintptr_t>(at) % 4 == 0;
+  }
+  /// @param n elements that there are, if any
+  __device__ static std::uint32_t load_word(const T* from, int n) {
+    std::uint32_t word = 0;
+#pragma unroll
+    for (int i = 0; i < kPerWord; ++i)
+      if (i < n)
+        word |= std::uint32_t{reinterpret_cast<const Bits*>(from)[i]} << (i * 8 * sizeof(T));
+    return word;
+  }
+  __device__ static void store_word(T* to, int n, std::uint32_t word) {
+#pragma unroll
+    for (int i = 0; i < kPerWord; ++i)
+      if (i < n) reinterpret_cast<Bits*>(to)[i] = static_cast<Bits>(word >> (i * 8 * sizeof(T)));
   }
 };
 
@@ -167,6 +204,8 @@ __global__ void __launch_bounds__(kMaxThreads, 2) ll(const __grid_constant__ Arg
     left -= stride * Line::kElements;
     send += stride * Line::kElements;
     recv += stride * Line::kElements;
+    settle(send);  // or the compiler keeps an address for each element
+    settle(recv);
     n = elements_here();
     takes_part = n > 0 || threadIdx.x == 0;
     own = Line::load(send, n);
