@@ -70,6 +70,25 @@ TEST_CASE("on the host one line goes as ll, and large calls without copies where
   CHECK(eight.select(1 << 20, LIBRUN_FLOAT16, false).algo == LIBRUN_ALGO_TWO_SHOT);
 }
 
+TEST_CASE("ranks that share a GPU send little data as ll, of any type and number of ranks") {
+  const auto on_one_gpu = [](int world) {
+    TuningKey key = gpu_of(world);
+    key.shared = true;
+    return Selector(nullptr, key);
+  };
+  for (int world = 1; world <= 16; ++world)
+    for (const librun_dtype_t dtype : {LIBRUN_INT8, LIBRUN_FLOAT32, LIBRUN_FLOAT64})
+      for (const bool registered : {false, true})
+        for (const std::size_t size : {8, 128, 1024})
+          CHECK(on_one_gpu(world).select(size, dtype, registered).algo == LIBRUN_ALGO_LL);
+  CHECK(on_one_gpu(2).select(128 << 10, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_LL);
+  CHECK(on_one_gpu(2).select(128 << 10, LIBRUN_FLOAT64, false).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(on_one_gpu(4).select(128 << 10, LIBRUN_FLOAT32, true).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(on_one_gpu(8).select(128 << 10, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_ONE_SHOT);
+  CHECK(on_one_gpu(8).select(2 << 20, LIBRUN_FLOAT32, false).algo == LIBRUN_ALGO_TWO_SHOT);
+  CHECK(on_one_gpu(8).select(2 << 20, LIBRUN_FLOAT32, true).algo == LIBRUN_ALGO_ZERO_COPY);
+}
+
 TEST_CASE("the first table that fits counts, then those that are shipped") {
   const std::string tables = R"(
     {"device": "NVIDIA H2", "world": 4, "shared": true, "steps": [{"algo": "ll"}]},
