@@ -17,7 +17,7 @@ library=$build/src/librun.so
 scripts/check_symbols.sh "$library"
 
 # One binary runs everywhere: the driver is looked up at run time.
-for file in "$library" "$build"/apps/car_{info/car_info,bench/car_bench,stress/car_stress,checkpoint/car_checkpoint} \
+for file in "$library" "$build"/bin/car_{info,bench,stress,checkpoint} \
   "$build/tests/mpi/cuda_test"; do
   [ -f "$file" ] || continue
   if readelf -d "$file" | grep -E 'NEEDED.*lib(cuda|cudart|nccl)[.]'; then
@@ -25,7 +25,7 @@ for file in "$library" "$build"/apps/car_{info/car_info,bench/car_bench,stress/c
   fi
 done
 
-info=$("$build/apps/car_info/car_info" | grep '^backend  *cuda: ') ||
+info=$("$build/bin/car_info" | grep '^backend  *cuda: ') ||
   die "car_info says nothing of the cuda backend"
 echo "$info"
 if [ "$(count_gpus)" -gt 0 ]; then

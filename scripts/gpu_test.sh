@@ -148,12 +148,12 @@ run_tests() {
 
 # stress NP CYCLES
 stress() {
-  shared "$1" launch "$1" "$folder/apps/car_stress/car_stress" --device "$device" --cycles "$2" \
+  shared "$1" launch "$1" "$folder/bin/car_stress" --device "$device" --cycles "$2" \
     --checkpoint fake --progress never --json "$folder/car_stress.np$1.json"
 }
 
 bench() {
-  shared 2 launch 2 "$folder/apps/car_bench/car_bench" --device "$device" --graph 20 \
+  shared 2 launch 2 "$folder/bin/car_bench" --device "$device" --graph 20 \
     -b 1K -e 16M -f 4 -J "$folder/car_bench.json"
 }
 
@@ -163,13 +163,13 @@ replay_cycles() {
 }
 
 calibrate() {
-  shared 2 launch 2 "$folder/apps/car_info/car_info" --calibrate --device "$device" \
+  shared 2 launch 2 "$folder/bin/car_info" --calibrate --device "$device" \
     --json "$folder/calibration.json"
 }
 
 # tune NP
 tune() {
-  shared "$1" launch "$1" "$folder/apps/car_bench/car_bench" --device "$device" --graph 20 -e 64M \
+  shared "$1" launch "$1" "$folder/bin/car_bench" --device "$device" --graph 20 -e 64M \
     --tune="$folder/tuning.json" -J "$folder/tune.np$1.json"
 }
 
@@ -177,7 +177,7 @@ tune() {
 real_checkpoints() {
   local np=$1
   shift
-  launch "$np" "$folder/apps/car_stress/car_stress" --device "$device" --cycles 20 --max-bytes 1M \
+  launch "$np" "$folder/bin/car_stress" --device "$device" --cycles 20 --max-bytes 1M \
     --checkpoint driver --progress never --timeout 30s "$@"
 }
 

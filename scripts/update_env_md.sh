@@ -15,6 +15,6 @@ fresh=$(env -i PATH="$PATH" HOME="${HOME:-/}" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLO
 if [ "$check" -eq 0 ]; then
   printf '%s\n' "$fresh" >docs/env.md
 elif ! diff <(printf '%s\n' "$fresh") docs/env.md; then
-  echo "error: docs/env.md is old: run scripts/update_env_md.sh build/host/apps/car_info/car_info"
+  echo "error: docs/env.md is old: run scripts/update_env_md.sh build/host/bin/car_info"
   exit 1
 fi

@@ -14,7 +14,7 @@ build=$(realpath "${1:?usage: update_reliability_md.sh [--check] BUILD_FOLDER}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 doc=docs/reliability.md
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-table=$("$build/apps/car_stress/car_stress" --list-scenarios=markdown)
+table=$("$build/bin/car_stress" --list-scenarios=markdown)
 known=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: \([^ ]*\).*/\1/p')
 numbered=$(grep -rhoE '\bB[0-9]{2}\b' tests | sort -u)
 

@@ -55,6 +55,14 @@ void add(CLI::App& app, const char* group, const char* name, const char* type, c
       ->take_last();
 }
 
+/// `--tune=FILE` is written with its sign.
+class HelpFormatter final : public CLI::Formatter {
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    return text.rfind(" =", 0) == 0 ? text.substr(1) : text;
+  }
+};
+
 bool color_by_default() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"); }
 
 auto size_into(std::uint64_t& target) {
@@ -84,7 +92,8 @@ void add_work(CLI::App& app, Options& o) {
       int_into(o.aggregate, 1, 1 << 16));
   add(app, work, "-N,--run_cycles", "N", "how often to do everything; 0: for ever [1]",
       int_into(o.cycles, 0, 1 << 20));
-  add(app, work, "-d,--datatype", "TYPE", "element type, or all [float]",
+  add(app, work, "-d,--datatype", "TYPE",
+      "half, float, double, bfloat16, int8, uint8, int32,\nuint32, int64, uint64 or all [float]",
       [&o](const std::string& text) {
         o.dtypes = parse_dtypes(text);
         o.all_dtypes = text == "all";
@@ -167,17 +176,18 @@ void add_output(CLI::App& app, Options& o) {
       "graphs without\nits table of pointers",
       [&o](const std::string& text) { set_baselines(o, text); });
   app.add_flag("--stats", o.stats,
-               "columns with p5 and p95 of the batches, and what a\ncall takes: algorithm, blocks "
-               "of the GPU")
+               "columns with p5 and p95 of the batches, and what a\ncall takes: algorithm (* by a "
+               "table of\nLIBRUN_TUNING), blocks of the GPU")
       ->group(output);
   app.add_flag("-S,--timestamps", o.timestamps, "a column with the time of day")->group(output);
-  app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE, or to standard output [-]")
-      ->type_name("FILE")
+  app.add_option("-J,--output_file,--json", o.json_file, "JSON to FILE, or to standard output")
+      ->type_name("[FILE]")
       ->expected(0, 1)
       ->group(output);
   app.add_flag("--json-lines", o.json_lines, "one record a line in that file")->group(output);
-  app.add_option("--csv", o.csv_file, "one row for each size, algorithm and place [-]")
-      ->type_name("FILE")
+  app.add_option("--csv", o.csv_file,
+                 "one row for each size, algorithm and place, to\nFILE or to standard output")
+      ->type_name("[FILE]")
       ->expected(0, 1)
       ->group(output);
   add(app, output, "--format", "nccl|osu", "the look of the table [nccl]",
@@ -245,11 +255,11 @@ void validate(const Options& o, bool factor_given, bool step_given) {
     reject(fmt::format("-b {} is above -e {}", size_text(o.min_bytes), size_text(o.max_bytes)));
   if (o.min_bytes == 0 && !step_given)
     reject("-b 0 stays 0 however often it is multiplied: use -i");
+  if (o.baseline_baked && o.suspend_every > 0)
+    reject("--baseline baked holds pointers, which --suspend-every would move");
   if (o.baseline_nccl && !asks_for_cuda(o)) reject("--baseline nccl needs --device cuda");
   if (o.baseline_baked && !asks_for_cuda(o)) reject("--baseline baked needs --device cuda");
   if (o.baseline_baked && o.graph_calls == 0) reject("--baseline baked needs -G, say -G 100");
-  if (o.baseline_baked && o.suspend_every > 0)
-    reject("--baseline baked holds pointers, which --suspend-every would move");
   if (o.baseline_floor && asks_for_cuda(o)) reject("--baseline floor needs --device host");
   if (o.json_file == "-" && o.csv_file == "-")
     reject("JSON and CSV cannot both go to standard output: give one a file");
@@ -278,6 +288,7 @@ Parsed parse_options(int argc, char** argv) {
   o.color = color_by_default();
   CLI::App app(kPurpose, "car_bench");
   app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(30);
   add_work(app, o);
   add_output(app, o);
@@ -289,7 +300,7 @@ Parsed parse_options(int argc, char** argv) {
       ->group(tell);
   std::string env_format;
   app.add_option("--help-env", env_format, "the LIBRUN_* variables, as text or markdown")
-      ->type_name("FORMAT")
+      ->type_name("[FORMAT]")
       ->expected(0, 1)
       ->group(tell);
   app.set_version_flag("--version", version_text())->group(tell);

@@ -89,9 +89,8 @@ void add_options(CLI::App& app, Options& o, bool& version) {
   app.add_option("--gpu-map", o.gpu_map, "Restore onto other GPUs: old=new,...; ordinals or UUIDs")
       ->type_name("MAP");
   app.add_option("--json", o.json_file, "JSON instead of a table, to FILE or to stdout")
-      ->type_name("FILE")
-      ->expected(0, 1)
-      ->default_str("-");
+      ->type_name("[FILE]")
+      ->expected(0, 1);
   app.add_flag("--version", version, "Show the version, and stop");
 }
 

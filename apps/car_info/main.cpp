@@ -54,13 +54,11 @@ int run(const car::MpiSession& session, int argc, char** argv) {
   bool calibrates = false;
   bool version = false;
   app.add_option("--json", json_file, "JSON instead of text, to FILE or to stdout")
-      ->type_name("FILE")
-      ->expected(0, 1)
-      ->default_str("-");
+      ->type_name("[FILE]")
+      ->expected(0, 1);
   app.add_option("--help-env", help_env, "the LIBRUN_* variables, as text or markdown")
-      ->type_name("FORMAT")
-      ->expected(0, 1)
-      ->default_str("text");
+      ->type_name("[FORMAT]")
+      ->expected(0, 1);
   app.add_flag("--calibrate", calibrates,
                "what flags, links, memory and launches take here, between\nthe ranks of mpirun");
   app.add_option("--device", device_name, "for --calibrate: auto, host or cuda [auto]")

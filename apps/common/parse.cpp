@@ -28,7 +28,10 @@ std::vector<Value> parse_names(const std::string& text, const char* what, int fi
   if (text == "all") return all;
   for (const auto& [alias, value] : aliases)
     if (text == alias) return {value};
-  throw std::invalid_argument(fmt::format("\"{}\" is no {}: {}all", text, what, known));
+  known += "all";
+  for (const auto& alias : aliases)
+    known += std::string(&alias == &*aliases.begin() ? "; or " : ", ") + alias.first;
+  throw std::invalid_argument(fmt::format("\"{}\" is no {}: {}", text, what, known));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ trap cleanup EXIT
 trap 'exit 143' TERM INT
 
 export LIBRUN_JOB=external_checkpoint.$$
-mpirun --oversubscribe --timeout 100 -np "$np" "$build/tests/cli/bin/waiting_ranks" "$mode" "$folder" &
+mpirun --oversubscribe --timeout 100 -np "$np" "$build/tests/cli/waiting_ranks" "$mode" "$folder" &
 launcher=$!
 for ((rank = 0; rank < np; rank++)); do
   until [ -f "$folder/ready.$rank" ]; do
@@ -29,7 +29,7 @@ for ((rank = 0; rank < np; rank++)); do
   done
 done
 
-tool=$build/apps/car_checkpoint/car_checkpoint
+tool=$build/bin/car_checkpoint
 "$tool" --list --job "$LIBRUN_JOB"
 expected=0
 [ "$mode" = suspended ] || expected=1

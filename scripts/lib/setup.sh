@@ -89,7 +89,21 @@ count_gpus() {
   printf '%s\n' "$gpus"
 }
 
-# build_preset PRESET [TARGET [CMAKE_OPTION...]] : configures on the first run and builds, quietly.
+# show_steps : ninja's count of steps, on one line of a terminal.
+show_steps() {
+  [ -t 2 ] || {
+    cat >/dev/null
+    return
+  }
+  local line
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    printf '\r# step %s of %s ' "${BASH_REMATCH[@]:1:2}" >&2
+  done
+  printf '\r\033[K' >&2
+}
+
+# build_preset PRESET [TARGET [CMAKE_OPTION...]] : configures on the first run and builds; what that says goes to a log.
 build_preset() {
   local preset=$1
   local target=()
@@ -105,8 +119,9 @@ build_preset() {
     }
   fi
   local built=$dir/.built${2:+_$2}
-  [ -f "$built" ] || say "building ${2:-everything} in build/$preset (the first time takes minutes)"
-  (cd "$LIBRUN_ROOT" && cmake --build --preset "$preset" "${target[@]}") >"$log" 2>&1 || {
+  [ -f "$built" ] || say "building ${2:-everything} in build/$preset (the first time takes minutes; build/$preset/build.log)"
+  (set -o pipefail && cd "$LIBRUN_ROOT" &&
+    cmake --build --preset "$preset" "${target[@]}" 2>&1 | tee "$log" | show_steps) || {
     grep -E -A6 'error|FAILED' "$log" | head -n 60 >&2
     die "the build failed: see $log"
   }

@@ -7,7 +7,8 @@ load helpers
 start() {
   local mode=$1 np=$2 i
   export LIBRUN_DEVICE=host LIBRUN_JOB=$3
-  mpi "$np" waiting_ranks "$mode" "$PWD" >ranks.log 2>&1 3>&- &
+  # shellcheck disable=SC2086
+  $MPIRUN -np "$np" "$HELPERS/waiting_ranks" "$mode" "$PWD" >ranks.log 2>&1 3>&- &
   launcher=$!
   pids=()
   for ((i = 0; i < np; i++)); do

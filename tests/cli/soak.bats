@@ -7,8 +7,8 @@ script=$BATS_TEST_DIRNAME/../../scripts/mpirun/soak.sbatch
 
 # stub_srun: two ranks of what stands behind srun's options.
 stub_srun() {
-  mkdir -p bin build/apps/car_stress
-  ln -s "$(realpath "$BIN/car_stress")" build/apps/car_stress/car_stress
+  mkdir -p bin build/bin
+  ln -s "$(realpath "$BIN/car_stress")" build/bin/car_stress
   cat >bin/srun <<SRUN
 #!/bin/sh
 echo "\$@" >srun.args
