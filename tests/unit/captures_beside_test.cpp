@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A capture of another communicator, which counts where launches do not wait in the calling thread:
-// here it is counted by hand, so that the host shows what is done for GPUs. The one test under
-// mpirun that sees src/, hence its own main().
+// here it is counted by hand, so that the host shows what is done for GPUs. The one test of this
+// folder under mpirun, hence its own main().
 #define CATCH_CONFIG_RUNNER
 #include <mpi.h>
 
