@@ -178,7 +178,8 @@ void Communicator::write_table() {
   for (const auto& entry : peers_.entries())
     if (entry.segment == 0) control.arena[entry.rank] = entry.mapping.data();
   if (!decoys_.empty()) control.arena[(rank() + 1) % world()] = decoys_.back().get();
-  for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot) write_slot(slot);
+  for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot)
+    if (registry_.at(slot)) write_slot(slot);
   words_->fatal = 0;
   device_->publish(control);
 }
@@ -238,7 +239,6 @@ void Communicator::become_active() {
   start_monitor();
   enter_state(LIBRUN_ACTIVE);
   requests_answered_ = suspend_requests();
-  refresh_board();
 }
 
 std::shared_ptr<Communicator> Communicator::create(MPI_Comm comm,

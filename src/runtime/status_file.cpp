@@ -59,9 +59,9 @@ std::string job_name() {
 
 std::string status_text(const std::string& members) {
   const std::string checked = members + "}\n";
-  const auto head = [&](std::size_t length) {
+  const auto head = [checksum = fnv1a(checked)](std::size_t length) {
     return fmt::format(R"({{"schema":"librun.status/1","length":{:10},"checksum":"{:016x}",)",
-                       length, fnv1a(checked));
+                       length, checksum);
   };
   return head(head(0).size() + checked.size()) + checked;
 }

@@ -94,7 +94,8 @@ void Communicator::take_down(Phases& phases) {
                   fmt::format("{}: the arena cannot be given back ({}, {}).", who(),
                               std::strerror(error), error));
     for (std::byte*& arena : control_->arena) arena = nullptr;
-    for (Slot& slot : control_->slots) slot.live = 0;
+    for (int slot = 0; slot < LIBRUN_MAX_BUFFERS; ++slot)
+      if (registry_.at(slot)) control_->slots[slot].live = 0;
     device_->publish(*control_);
   });
   replace_links({});
@@ -109,7 +110,6 @@ bool Communicator::suspend_locked(int timeout_ms, const Error* refused) {
     if (agree_on_state(phases, LIBRUN_SUSPENDED, refused)) return;
     take_down(phases);
     enter_state(LIBRUN_SUSPENDED);
-    refresh_board();
     const std::lock_guard lock(board_mutex_);
     board_.phases[LIBRUN_TRANSITION_SUSPEND] = phases.timings();
     ++board_.stats.suspends;
