@@ -81,7 +81,8 @@ LIBRUN_API librun_status_t librun_unregister(librun_comm_t comm, librun_buffer_t
 /** Starts to record the all-reduces of this communicator instead of running them. Local. On a GPU
  *  it waits while another thread waits for the device, as in librun_suspend or librun_free. */
 LIBRUN_API librun_status_t librun_graph_begin(librun_comm_t comm, void* stream);
-/** Ends the recording. Local. @param out handle; end it with librun_graph_destroy */
+/** Ends the recording, and the stream's capture also where the communicator has failed. Local.
+ *  @param out handle; end it with librun_graph_destroy */
 LIBRUN_API librun_status_t librun_graph_end(librun_comm_t comm, void* stream, librun_graph_t* out);
 /** Runs what was recorded, in order. All ranks must launch. LIBRUN_INVALID_STATE while suspended.
  */

@@ -83,9 +83,15 @@ void Communicator::check_process() const {
 std::unique_lock<std::mutex> Communicator::enter(Call call) {
   check_process();
   std::unique_lock lock(mutex_);
+  // An end that is refused is the end all the same: the caller's stream must not stay in a capture.
+  const auto free_stream = [&] {
+    if (call == Call::graph_end) drop_capture();
+  };
   switch (const Verdict answer = verdict(call); answer) {
-    case Verdict::is_suspended:
     case Verdict::is_failed:
+      free_stream();
+      [[fallthrough]];
+    case Verdict::is_suspended:
     case Verdict::is_closed:
       refuse(answer, call);
     default:
@@ -93,7 +99,10 @@ std::unique_lock<std::mutex> Communicator::enter(Call call) {
   }
   // A launch has failed the communicator, and nobody has looked yet.
   const bool about_work = call != Call::abort && call != Call::deallocate;
-  if (state() != LIBRUN_CLOSED && about_work && words_->fatal != 0) throw_outcome();
+  if (state() != LIBRUN_CLOSED && about_work && words_->fatal != 0) {
+    free_stream();
+    throw_outcome();
+  }
   return lock;
 }
 

@@ -110,6 +110,21 @@ TEST_CASE("a native replay while suspended ends soon, is reported once, and is e
   comm.close();
 }
 
+TEST_CASE("the end of a capture is refused by a failed communicator, and yet frees the stream") {
+  auto comm = create();
+  const Stream stream;
+  REQUIRE(librun_graph_begin(comm.get(), stream.get()) == LIBRUN_OK);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(librun_abort(comm.get(), "on purpose") == LIBRUN_OK);
+  librun_graph_t graph = nullptr;
+  CHECK(librun_graph_end(comm.get(), stream.get(), &graph) != LIBRUN_OK);
+  CHECK(graph == nullptr);
+  cudaStreamCaptureStatus status{};
+  CHECK_CUDA(cudaStreamIsCapturing(cuda_stream(stream), &status));
+  CHECK(status == cudaStreamCaptureStatusNone);
+  CHECK_CUDA(cudaStreamSynchronize(cuda_stream(stream)));
+}
+
 TEST_CASE("two streams take turns on one communicator, with and without a wait in between") {
   librun::Communicator comm = create();
   const Stream streams[2];
